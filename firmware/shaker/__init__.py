@@ -1,0 +1,1 @@
+"""The shaker: electronic half of the Fish-Prawn-Crab cup. Start reading at app.py."""
