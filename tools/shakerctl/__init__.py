@@ -1,0 +1,1 @@
+"""Host tools of the shaker; start reading at __main__.py."""
