@@ -1,0 +1,49 @@
+# Everything a user runs; `make help` lists it. Each target sets up what it needs in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+# The environment is remade when one of these changes.
+SETUP := host_tests/requirements.txt host_tests/requirements-stubs.txt pyproject.toml
+STAMP := $(VENV)/made-$(shell cat $(SETUP) | cksum | tr -d ' ')
+PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test test-long check scenario clean
+
+help: ## list what can be run
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## set up the environment all others use (they do so themselves)
+
+$(STAMP):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	  { echo "Needs Python 3.11 or newer, which '$(PYTHON)' is not. Debian: apt-get install python3; else: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "Needs Python's venv module. Debian: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once, about half a minute)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PIP) install -r host_tests/requirements.txt && \
+	 $(PIP) install --no-deps --target $(VENV)/stubs -r host_tests/requirements-stubs.txt && \
+	 $(PIP) install --no-deps --no-build-isolation -e . || \
+	  { echo "pip could not install what the lines above name; is the package index reachable?" >&2; exit 1; }
+	@touch $@
+
+test: $(STAMP) ## test everything that needs no hardware
+	@$(PY) -m pytest -q
+
+test-long: $(STAMP) ## run whole what `make test` thins out
+	@$(PY) -m pytest -q -m long
+
+check: $(STAMP) ## formatting, lint, types, cross-compilation, byte budgets, documents
+	@$(PY) tools/check.py
+
+scenario: $(STAMP) ## play scenario files on both interpreters: FILES="a.scn b.scn"
+	@test -n "$(FILES)" || { echo 'Say which: make scenario FILES="host_tests/scenarios/one_round.scn"' >&2; exit 2; }
+	@$(PY) host_tests/play.py $(FILES)
+
+clean: ## remove everything that was made
+	@rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis tools/*.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

