@@ -1,0 +1,267 @@
+"""The line to the host: receives, answers, and delivers events until they are acknowledged.
+
+Owns the receive ring, the transmit buffer, the window of events in flight with their timers, and whether the
+host is there. Must never block the scan, parse or format from the first pulse to the end of the last (what
+arrives meanwhile waits in the ring), send an event that is not yet durable, or need a host for anything.
+
+Each scan calls receive() and send(), which allocate nothing; outside the pulses also handle(now) and
+fill(now), which may. Units: ms (ticks folded to 2^30), bytes. Source: PROTOCOL; SPEC 7; PITFALLS 21-26, 33.
+"""
+
+import gc
+
+from micropython import const
+
+from shaker import lines
+from shaker.frame import Splitter, wrap
+from shaker.names import EV_LINK, F_JOURNAL_FAILED, SHAKING
+from shaker.session import Session
+from shaker.ticks import ticks_add, ticks_diff
+
+RING = const(512)  # received bytes that can wait: more than the host may send during a shake
+CHUNK = const(57)  # what the line carries in one scan: 115200 Bd, ten bits a byte, 5 ms
+WINDOW = const(8)  # unacknowledged events in flight
+HEARTBEAT_MS = const(1000)
+HOST_LOST_MS = const(5000)
+
+_RING_MASK = const(511)
+_READ = const(64)  # bytes taken from the UART at a time
+_HANDLE = const(128)  # bytes looked at in one scan: the line brings 58 at most, so this catches up
+_LOOK = const(8)  # records looked at in one scan in search of a readable one
+_SEARCH = const(64)  # and in answer to one `replay`
+_SIZE = const(64)  # of a record
+_RESEND_MS = (250, 500, 1000, 2000)
+_TX = const(1064)  # a reply of 1000 and less than one chunk before it
+_LAST_DELAY = const(3)
+_JOURNAL_FAILED_BIT = 1 << (F_JOURNAL_FAILED - 1)
+
+
+class Link:
+    """Ties UART, journal, queue and device together; see the module's text for who may call what when."""
+
+    def __init__(self, uart, journal, queue, device, settings, random, verifier):
+        self._uart = uart
+        self._journal = journal
+        self._queue = queue
+        self._device = device
+        self.session = Session(journal, device, settings, random, verifier, self)
+        self.splitter = Splitter()
+        self.up = False  # a valid frame arrived within the last 5 s
+        self.overrun = 0  # received bytes that found the ring full
+        self.resent = 0
+        self._heard = 0  # tick of the last valid frame
+        self._reply = None  # text that waits to be sent
+        self._beat = None  # tick of the next heartbeat
+        self._read = bytearray(_READ)
+        self._ring = bytearray(RING)
+        self._ring_at = 0
+        self._ring_n = 0
+        self._tx = bytearray(_TX)
+        self._tx_at = 0
+        self._tx_end = 0
+        # Events in flight, oldest first. Their records are kept, so that resending reads no flash.
+        self._flying = 0
+        self._records = [bytearray(_SIZE) for _ in range(WINDOW)]
+        self._seq = [0] * WINDOW
+        self._due = [0] * WINDOW
+        self._tries = [0] * WINDOW
+        self._next = 1  # the first number not yet sent in this boot
+        self._replay = 0  # the next number of a replay, 0 = none
+        self._replay_end = 0
+
+    # -- Every scan ------------------------------------------------------------------------------
+
+    def receive(self):
+        """Move what the UART holds into the ring. Allocates nothing, never blocks."""
+        uart = self._uart
+        buf = self._read
+        ring = self._ring
+        while True:
+            n = uart.any()
+            if not n:
+                return
+            if n > _READ:
+                n = _READ
+            n = uart.readinto(buf, n)
+            if not n:
+                return
+            room = RING - self._ring_n
+            if n > room:
+                self.overrun += n - room
+                n = room
+            at = self._ring_at + self._ring_n
+            i = 0
+            while i < n:
+                ring[(at + i) & _RING_MASK] = buf[i]
+                i += 1
+            self._ring_n += n
+
+    def send(self):
+        """Hand at most CHUNK bytes to the UART. Allocates nothing, never blocks."""
+        n = self._tx_end - self._tx_at
+        if n:
+            if n > CHUNK:
+                n = CHUNK
+            n = self._uart.write(self._tx, self._tx_at, n)
+            if n:
+                self._tx_at += n
+
+    # -- Outside the pulses ------------------------------------------------------------------------
+
+    def handle(self, now):
+        """Carry out at most one frame that has arrived; notice a host that went away."""
+        if self._device.pulsing or self._reply is not None:
+            return
+        if self.session.verifying and self._device.phase != SHAKING:
+            self._reply = self.session.step()
+            if self._reply is not None:
+                return
+        if self._ring_n:
+            splitter = self.splitter
+            n = self._ring_n if self._ring_n < _HANDLE else _HANDLE
+            n = splitter.take(self._ring, self._ring_at, _RING_MASK, n)
+            self._ring_at = (self._ring_at + n) & _RING_MASK
+            self._ring_n -= n
+            if splitter.length:
+                found = splitter.decode()
+                if found is not None:
+                    self._hear(now, found)
+        elif self.up and ticks_diff(now, self._heard) > HOST_LOST_MS:
+            self.up = False
+            self._device.emit(EV_LINK, 0)
+
+    def _hear(self, now, found):
+        self._heard = now
+        if not self.up:
+            self.up = True
+            self._device.emit(EV_LINK, 1)
+        body, mac, thing = found
+        opened = self.session.opened
+        self._reply = self.session.handle(body, mac, thing)
+        if self.session.opened != opened:  # a new host need not wait for a timer of the old one
+            self._hasten(now)
+
+    def fill(self, now):
+        """Format the next line, when less than one scan's bytes are left to send.
+
+        A reply comes first, then the heartbeat, both only when nothing waits to become durable (the host
+        never hears of a state that a power cut could undo); then events, which come from the journal.
+        """
+        if self._device.pulsing or self._tx_end - self._tx_at >= CHUNK:
+            return
+        text = None
+        if self._queue.count == 0 or self._device.faults & _JOURNAL_FAILED_BIT:
+            if self._reply is not None:
+                text = self._reply
+                self._reply = None
+            elif self._beat is None or ticks_diff(now, self._beat) >= 0:
+                self._beat = ticks_add(now, HEARTBEAT_MS)
+                text = lines.heartbeat(self._device, self._journal)
+        if text is None:
+            text = self._event(now)
+        if text is not None:
+            line = wrap(text)
+            rest = self._tx_end - self._tx_at
+            self._tx[:rest] = self._tx[self._tx_at : self._tx_end]
+            self._tx_at = 0
+            self._tx_end = rest + len(line)
+            self._tx[rest : self._tx_end] = line
+
+    @property
+    def idle(self):
+        """Nothing waits to be sent but events: a restart that was asked for has been answered."""
+        return self._reply is None and self._tx_at == self._tx_end
+
+    # -- Events ------------------------------------------------------------------------------------
+
+    def _event(self, now):
+        """Return the text of the next event to send, or None: due again, then new, then asked for."""
+        self._forget()
+        for i in range(self._flying):
+            if ticks_diff(now, self._due[i]) >= 0:
+                self.resent += 1
+                if self._tries[i] < _LAST_DELAY:
+                    self._tries[i] += 1
+                self._due[i] = ticks_add(now, _RESEND_MS[self._tries[i]])
+                return lines.event(self._records[i])
+        journal = self._journal
+        if self._flying < WINDOW:
+            i = self._flying
+            seq = max(self._next, journal.acked + 1, journal.first)
+            for _ in range(_LOOK):
+                if seq > journal.last:
+                    break
+                self._next = seq + 1
+                if journal.read(seq, self._records[i]):
+                    self._flying = i + 1
+                    self._seq[i] = seq
+                    self._tries[i] = 0
+                    self._due[i] = ticks_add(now, _RESEND_MS[0])
+                    return lines.event(self._records[i])
+                seq += 1
+        if self._replay:
+            buf = bytearray(_SIZE)
+            for _ in range(_LOOK):
+                seq = self._replay
+                if seq > self._replay_end:
+                    self._replay = 0
+                    break
+                self._replay = seq + 1
+                if journal.read(seq, buf):
+                    return lines.event(buf)
+        return None
+
+    def _forget(self):
+        """Take what is acknowledged out of the window."""
+        acked = self._journal.acked
+        gone = 0
+        while gone < self._flying and self._seq[gone] <= acked:
+            gone += 1
+        if gone:
+            for values in (self._records, self._seq, self._due, self._tries):
+                values[:] = values[gone:] + values[:gone]
+            self._flying -= gone
+
+    def _hasten(self, now):
+        for i in range(self._flying):
+            self._due[i] = now
+            self._tries[i] = 0
+
+    # -- What the session asks for -----------------------------------------------------------------
+
+    def replay(self, seq):
+        """Send the events from `seq` (at most journal.last) on again, once; the acknowledgement stays.
+
+        Returns (from, to): the first of them that can be read, every number before it being lost for good,
+        and the last.
+        """
+        journal = self._journal
+        last = journal.last
+        first = max(seq, journal.first)
+        buf = bytearray(_SIZE)
+        for _ in range(_SEARCH):
+            if first >= last or journal.read(first, buf):
+                break
+            first += 1
+        self._replay = first
+        self._replay_end = last
+        return first, last
+
+    def counters(self):
+        """Return the link's counters as the end of a `status` reply."""
+        splitter = self.splitter
+        return (
+            '"line":{"good":%d,"crc":%d,"form":%d,"broken":%d,"long":%d,"noise":%d,"overrun":%d,"resent":%d},'
+            '"heap":%d,"dropped":%d'
+        ) % (
+            splitter.good,
+            splitter.crc,
+            splitter.form + self.session.unusable,
+            splitter.broken,
+            splitter.long,
+            splitter.noise,
+            self.overrun,
+            self.resent,
+            gc.mem_free() if hasattr(gc, "mem_free") else 0,
+            self._queue.dropped,
+        )
