@@ -15,6 +15,7 @@ from shaker.names import EV_KEY_STUCK, EV_LINK, EV_REFUSED
 SLOTS = const(64)
 _RESERVE = const(24)  # slots only events that change the state may use: a fault storm raises at most 17
 _SIZE = const(64)
+_MINOR = (EV_REFUSED, EV_KEY_STUCK, EV_LINK)
 _BODY = "<BBBBIIIHHIIIIBBBBBB"
 _XY = "<II"
 
@@ -43,10 +44,9 @@ class Queue:
         Returns False when there was no room. Allocates nothing.
         """
         count = self.count
-        if count >= SLOTS - _RESERVE:
-            if count >= SLOTS or event == EV_REFUSED or event == EV_KEY_STUCK or event == EV_LINK:
-                self.dropped += 1
-                return False
+        if count >= SLOTS - _RESERVE and (count >= SLOTS or event in _MINOR):
+            self.dropped += 1
+            return False
         at = ((self._first + count) % SLOTS) * _SIZE
         # fmt: off
         struct.pack_into(

@@ -57,11 +57,10 @@ KIND_MARK = const(0xA5)
 MARK_ALIVE = const(1)  # this boot has lasted 60 s
 MARK_CLEAN = const(2)  # the firmware stops because it was asked to
 
-FLAG_BETS = const(0x01)  # this round has opened bets and is neither paid nor abandoned
+FLAG_BETS = const(0x01)  # this round has opened bets and is neither paid nor abandoned: a shake repeats it
 FLAG_DISTURBED = const(0x02)  # the dice were moved after the shake that counts
 FLAG_SERVICE = const(0x04)  # service mode
 FLAG_COVERED_UNPAID = const(0x08)  # the cover lies on an unpaid round
-FLAG_REPEAT = const(0x10)  # the shake now due or running repeats a void one
 
 # What a, b, x, y and text mean, by event; an event that is not named has no arguments.
 #   boot       a = cause (names.CAUSES), b = bit 0 clean, bit 1 options authorised; text = version

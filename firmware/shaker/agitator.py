@@ -1,0 +1,120 @@
+"""The three pulses of the electronic build, and what the motion sensor says about them.
+
+Owns the time line of a shake: the lock travels for bolt_ms, then pulse, gap, pulse, gap, pulse, then the dice
+settle. Decides only when the drive is wanted; the interlock below decides whether it may act, and the board
+bounds each pulse in hardware. An aborted shake is forgotten, never resumed (PITFALLS 4).
+Units: ms on the folded clock. SPEC section 5. Article 2.1: three strokes.
+"""
+
+from micropython import const
+
+from shaker.names import F_AGITATOR_RUNAWAY, F_AGITATOR_STALLED, OK
+from shaker.ticks import ticks_add, ticks_diff
+
+PULSES = const(3)  # the law's number, not a setting
+STALL_MS = const(200)
+RUNAWAY_MS = const(300)
+_LATE_MS = const(10)  # an edge later than this moves the rest, so that the knocks stay even
+
+_REST = const(0)
+_TRAVEL = const(1)
+_PULSE = const(2)
+_GAP = const(3)
+_SETTLE = const(4)
+
+
+class Agitator:
+    """`drive`: both channels wanted; `pulsing`: from the first pulse's start to the last one's end;
+    `begun`: pulses begun in this shake; `done`: the dice have settled after the last pulse.
+    """
+
+    def __init__(self, settings):
+        """Take bolt_ms, pulse_ms, gap_ms, settle_ms and motion from `settings`."""
+        self._bolt_ms = settings.bolt_ms
+        self._pulse_ms = settings.pulse_ms
+        self._gap_ms = settings.gap_ms
+        self._settle_ms = settings.settle_ms
+        self._motion = settings.motion and not settings.lever
+        self._stage = _REST
+        self._edge = 0
+        self._pulse_at = 0
+        self._watching = False  # a pulse has begun and no movement has been seen since
+        self._moving = False
+        self._moving_at = 0
+        self.drive = False
+        self.pulsing = False
+        self.begun = 0
+        self.done = False
+
+    def start(self, now):
+        """Begin a shake at tick `now`: first the lock's travel."""
+        self._stage = _TRAVEL
+        self._edge = ticks_add(now, self._bolt_ms)
+        self.begun = 0
+        self.done = False
+
+    def stop(self):
+        """End the shake for good, wherever it is."""
+        self._stage = _REST
+        self._watching = False
+        self.drive = False
+        self.pulsing = False
+        self.done = False
+
+    def step(self, now):
+        """Follow the time line at tick `now`."""
+        stage = self._stage
+        if stage == _REST:
+            return
+        late = ticks_diff(now, self._edge)
+        if late < 0:
+            return
+        at = self._edge if late <= _LATE_MS else now
+        if stage == _TRAVEL or stage == _GAP:
+            self._stage = _PULSE
+            self._edge = ticks_add(at, self._pulse_ms)
+            self._pulse_at = now
+            self._watching = self._motion
+            self.begun += 1
+            self.pulsing = True
+            self.drive = True
+        elif stage == _PULSE:
+            self.drive = False
+            if self.begun < PULSES:
+                self._stage = _GAP
+                self._edge = ticks_add(at, self._gap_ms)
+            else:
+                self._stage = _SETTLE
+                self._edge = ticks_add(at, self._settle_ms)
+                self.pulsing = False
+        else:
+            self._stage = _REST
+            self.done = True
+
+    def watch(self, now, moving):
+        """Compare the base's movement (0 = still) with the drive. Returns names.OK or a fault code."""
+        if not self._motion:
+            return OK
+        if moving:
+            self._watching = False
+            if self.drive:
+                self._moving = False
+            elif not self._moving:
+                self._moving = True
+                self._moving_at = now
+            elif ticks_diff(now, self._moving_at) >= RUNAWAY_MS:
+                return F_AGITATOR_RUNAWAY
+            return OK
+        self._moving = False
+        if self._watching and ticks_diff(now, self._pulse_at) >= STALL_MS:
+            self._watching = False
+            return F_AGITATOR_STALLED
+        return OK
+
+    def watching(self, moving):
+        """True while the base's movement has to be timed."""
+        return self._motion and (moving or self._watching)
+
+    def running_away(self):
+        """True while the base moves and has moved with the drive off: the cause of a runaway is present."""
+        return self._moving

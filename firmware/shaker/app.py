@@ -1,0 +1,226 @@
+"""The composition root: puts the parts together and turns the crank, one scan every 5 ms.
+
+Data flows one way: board -> inputs -> round -> interlock -> bolts -> board, and events -> journal -> link.
+One synchronous loop reads, decides, makes durable, writes and talks; there is no timer, interrupt or task.
+Order within a scan (SPEC section 7): what turns safe acts at once; then the events become durable; then the
+other outputs act; then the host hears of it. Nothing is written, parsed or formatted while pulses run.
+"""
+
+import struct
+
+from micropython import const
+
+from shaker import board as hardware
+from shaker import lights, record
+from shaker import settings as config
+from shaker.core import SCAN_MS, Core, safe_part
+from shaker.device import Device
+from shaker.events import Queue
+from shaker.files import Files
+from shaker.integrity import Verifier
+from shaker.journal import Journal
+from shaker.link import Link
+from shaker.names import (
+    ERRORS,
+    EV_BOOT,
+    EV_SETTINGS,
+    F_INTERNAL_ERROR,
+    F_JOURNAL_FAILED,
+    F_RESTART_STORM,
+    F_SETTINGS_INVALID,
+    IDLE,
+    SHAKING,
+)
+from shaker.record import MARK_ALIVE, MARK_CLEAN
+from shaker.state import State
+from shaker.ticks import ticks_add, ticks_diff
+from shaker.version import VERSION
+
+WATCHDOG_MS = const(2000)
+STORM_BOOTS = const(5)
+_ALIVE_S = const(60)
+_RETRY_SCANS = const(200)  # after a failed write, 1 s
+_REBOOT_SCANS = const(60)  # 300 ms for the reply to leave
+_BACKOFF_MAX_S = const(32)
+
+
+class App:
+    """The running firmware."""
+
+    def __init__(self, program):
+        """program: Files of the program's own folder, for `verify`."""
+        root, tail_records = hardware.mount_data()
+        files = Files(root)
+        journal = Journal(files, tail_records)
+        journal.open()
+        state = State()
+        if journal.newest:
+            state.load(journal.newest)
+        state.boot = journal.boot
+        adoption = config.adopt(files, state.phase == IDLE, journal.options_word, journal.options_auth)
+        settings = adoption.settings
+        journal.required = settings.host_required
+        board = hardware.Board(settings)
+        queue = Queue()
+        core = Core(settings, state, queue, journal.room)
+        device = Device(core, journal, queue, settings, board.ident, board.cause)
+
+        self.board = board
+        self.journal = journal
+        self.queue = queue
+        self.core = core
+        self.device = device
+        self.link = Link(board.uart, journal, queue, device, settings, board.random, Verifier(program))
+        self._status = lights.OFF
+        self._lamps_lo = -1
+        self._lamps_hi = -1
+        self._alive = False
+        self._retry = 0
+        self._leaving = 0
+        self._journal_down = not journal.ok
+        self._report_boot(adoption)
+
+    def _report_boot(self, adoption):
+        core = self.core
+        journal = self.journal
+        settings = core.settings
+        flags = (1 if journal.clean else 0) | (2 if settings.authorised else 0)
+        core.round.emit(EV_BOOT, self.board.cause, flags)
+        self.queue.text(VERSION.encode())
+        if adoption.changed or adoption.refused_field is not None:
+            core.round.emit(
+                EV_SETTINGS,
+                1 if adoption.changed else 0,
+                255 if adoption.changed else config.field_index(adoption.refused_field),
+                settings.options_word(),
+                settings.authorisation_crc(),
+            )
+        if self._journal_down:
+            core.round.journal_bad = True
+            core.fault_at_boot(F_JOURNAL_FAILED)
+        if adoption.fault:
+            core.round.settings_bad = True
+            core.fault_at_boot(F_SETTINGS_INVALID)
+        storm = journal.short_boots >= STORM_BOOTS
+        if storm:
+            core.fault_at_boot(F_RESTART_STORM)
+        core.begin(self.board.ticks(), journal.ok and not storm)
+
+    def backoff_s(self):
+        """Seconds to wait before running again: more with each restart that an exception caused."""
+        crashed = self.core.state.faults >> (F_INTERNAL_ERROR - 1) & 1
+        short = self.journal.short_boots
+        return min(1 << short, _BACKOFF_MAX_S) if crashed and short > 1 else 0
+
+    def run(self):
+        """Run for ever. Returns only after an orderly stop was asked for, with that stop recorded."""
+        board = self.board
+        for _ in range(self.backoff_s() * 10):
+            board.sleep_ms(100)
+        board.start_watchdog(WATCHDOG_MS)
+        due = board.ticks()
+        self.core.begin(due, not self.core.bolts_stay)
+        while not self._leaving or self._leaving > 1:
+            self.step()
+            due = ticks_add(due, SCAN_MS)
+            wait = ticks_diff(due, board.ticks())
+            if wait > 0:
+                board.sleep_ms(wait)
+            else:
+                due = board.ticks()
+        self.stop()
+
+    def step(self):
+        """One scan: read, decide, make durable, write, talk."""
+        board = self.board
+        core = self.core
+        link = self.link
+        queue = self.queue
+        link.receive()
+        now = board.ticks()
+        if not core.agitator.pulsing and core.round.judged:
+            link.handle(now)
+        before = core.outputs
+        core.scan(now, board.read())
+        outputs = core.outputs
+        if queue.count and not core.agitator.pulsing:
+            safe = safe_part(before, outputs)
+            board.write(safe, core.driving & ~(safe ^ outputs))
+            if not self._commit():
+                outputs = safe
+        board.write(outputs, core.driving & ~(core.outputs ^ outputs))
+        self._show()
+        if not core.agitator.pulsing:
+            self._chores(now)
+        link.send()
+        if core.moved:
+            board.feed()
+
+    def _commit(self):
+        if self._retry:
+            self._retry -= 1
+            return False
+        try:
+            self.journal.append(self.queue)
+        except OSError:
+            self._failed()
+            return False
+        if self._journal_down:
+            self._journal_down = False
+            self.core.round.persistent(F_JOURNAL_FAILED, False)
+        return True
+
+    def _failed(self):
+        self._retry = _RETRY_SCANS
+        self._journal_down = True
+        self.core.round.persistent(F_JOURNAL_FAILED, True)
+        self.core.wake()
+
+    def _show(self):
+        core = self.core
+        board = self.board
+        if core.lamps_lo != self._lamps_lo or core.lamps_hi != self._lamps_hi:
+            self._lamps_lo = core.lamps_lo
+            self._lamps_hi = core.lamps_hi
+            board.lamps(core.lamps_lo, core.lamps_hi)
+        state = core.state
+        if state.phase != SHAKING or not core.agitator.pulsing:
+            status = lights.status(state.phase, state.flags & record.FLAG_SERVICE, core.round.t_ms)
+            if status is not self._status:
+                self._status = status
+                board.status(status[0], status[1], status[2])
+
+    def _chores(self, now):
+        core = self.core
+        if core.round.judged:
+            self.link.fill(now)
+        if not self._alive and core.round.t_s >= _ALIVE_S:
+            self._alive = True
+            try:
+                self.journal.mark(MARK_ALIVE)
+            except OSError:
+                self._failed()
+        if self._leaving:
+            self._leaving -= 1
+        elif self.device.reboot_asked:
+            self._leaving = _REBOOT_SCANS
+
+    def stop(self):
+        """Record that the firmware stops because it was asked to, everything safe."""
+        self.board.safe()
+        if self.queue.count:
+            self.journal.append(self.queue)
+        self.journal.mark(MARK_CLEAN)
+
+    def may_be_serviced(self):
+        """True when a technician's Ctrl-C is a wish, not an accident: service key on and no round open."""
+        return self.core.state.phase == IDLE and self.core.state.service()
+
+    def crash(self, name, place):
+        """Record an exception that reached the top: its type name and its place (at most 18 characters)."""
+        self.board.safe()
+        kind = ERRORS.index(name) if name in ERRORS else 0
+        if self.core.round.fault(F_INTERNAL_ERROR, kind):
+            begun = struct.unpack_from("<I", self.queue.buf, self.queue.slot(self.queue.count - 1) + record.OFF_X)
+            self.queue.text(place.encode() if not begun[0] else place.encode())
+        self.journal.append(self.queue)

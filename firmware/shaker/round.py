@@ -1,0 +1,618 @@
+"""The round of Fish-Prawn-Crab: every transition between its eight phases, and why.
+
+Theory of operation. `scan()` is called once per scan with settled inputs; it looks for faults, follows the
+contacts, then the keys, in that order, so that danger always outruns a wish. A host command calls the same
+functions as the croupier's key of the same name and meets the same refusals. Nothing here touches an output:
+the round states what it wants (`drive`, phase) and the interlock below decides. Every change of state is one
+row of TRANSITIONS and emits that row's event, which carries the whole state (record.py); so what is durable
+and what happened cannot differ. A key that means nothing in a phase is reported as `refused` and forgotten.
+
+Rules. A2: cover, latch, shake three times, open betting. A3: the bell closes it; lift; result; void and
+repeat, bets stand. A4: the dome may not be covered until every prize is paid. SPEC sections 3 and 6.
+Units: ms on the folded clock. Allocates nothing.
+"""
+
+from micropython import const
+
+from shaker import interlock
+from shaker.inputs import LATCH_A_OPEN, LATCH_B_OPEN
+from shaker.names import (
+    BELL,
+    BETTING,
+    CLOSED,
+    COVER,
+    COVERED,
+    COVERING,
+    DOME,
+    DOME_LOCK,
+    EV_ABANDONED,
+    EV_BETS_CLOSED,
+    EV_BETS_OPEN,
+    EV_CLEAR,
+    EV_COVERED,
+    EV_COVERED_UNPAID,
+    EV_FAULT,
+    EV_KEY_STUCK,
+    EV_LIFTED,
+    EV_PAID,
+    EV_RECOVERED,
+    EV_REFUSED,
+    EV_RESULT,
+    EV_SERVICE,
+    EV_SHAKE_DONE,
+    EV_SHAKE_START,
+    EV_UNCOVERED,
+    EV_UNCOVERED_UNPAID,
+    EV_VOID,
+    F_AGITATOR_RUNAWAY,
+    F_DOME_OPENED,
+    F_JOURNAL_FAILED,
+    F_LATCH_A_WIRING,
+    F_LATCH_B_WIRING,
+    F_OPENED_IN_BETTING,
+    F_OPENED_IN_SHAKE,
+    F_OPENED_WHILE_OFF,
+    F_POWER_LOST_IN_SHAKE,
+    F_SETTINGS_INVALID,
+    F_SHAKEN_LATE,
+    FAULT,
+    FAULTS,
+    IDLE,
+    KEYS,
+    LATCH_A_INVALID,
+    LATCH_B_INVALID,
+    LEVER,
+    MOTION,
+    OK,
+    PAID,
+    PAYOUT,
+    SECURED,
+    SERVICE,
+    SHAKING,
+    START,
+    VOID,
+    VOID_KEY,
+    WHAT_BELL,
+    WHAT_CLEAR,
+    WHAT_LEVER,
+    WHAT_PAID,
+    WHAT_START,
+    WHAT_VOID,
+    WHY_CAUSE_PRESENT,
+    WHY_COVER_ON,
+    WHY_DOME_OPEN,
+    WHY_FAULT,
+    WHY_JOURNAL_FULL,
+    WHY_NOT_COVERED,
+    WHY_SERVICE,
+    WHY_TOO_FEW,
+    WHY_WRONG_PHASE,
+)
+from shaker.record import FLAG_BETS, FLAG_COVERED_UNPAID, FLAG_DISTURBED, FLAG_SERVICE
+from shaker.ticks import ticks_diff
+
+PAID_HOLD_MS = const(800)
+STUCK_MS = const(10000)
+PAIR_MS = const(200)
+STROKES = const(3)
+_SEEN_BOTH = LATCH_A_OPEN | LATCH_B_OPEN
+_INVALID = LATCH_A_INVALID | LATCH_B_INVALID
+_DISTURBING = (F_DOME_OPENED, F_AGITATOR_RUNAWAY, F_SHAKEN_LATE)
+
+# Every change of phase: (from, to, event). The comment gives the condition and the rule, and is what the
+# state diagram prints. A fault leads from any phase to FAULT; out of FAULT see _resume().
+TRANSITIONS = (
+    (IDLE, COVERED, EV_COVERED),  # cover on, both latches closed, dome closed, not in service mode | A2.1
+    (COVERED, IDLE, EV_UNCOVERED),  # cover or a latch opens | A2.1
+    (COVERED, VOID, EV_UNCOVERED),  # cover or a latch opens while a void round waits to be repeated | A3.3
+    (COVERED, SHAKING, EV_SHAKE_START),  # start pressed (lever: first stroke) and the interlock agrees | A2.1
+    (SHAKING, BETTING, EV_BETS_OPEN),  # three pulses (strokes) done and the dice have settled | A2.1, A2.2
+    (SHAKING, COVERED, EV_REFUSED),  # lever: fewer than three strokes in the window | A2.1
+    (BETTING, CLOSED, EV_BETS_CLOSED),  # bell pressed | A3.1
+    (CLOSED, PAYOUT, EV_LIFTED),  # cover off | A3.2
+    (PAYOUT, VOID, EV_VOID),  # void pressed, or host says void, cover off | A3.3
+    (PAYOUT, IDLE, EV_PAID),  # paid held 800 ms, or host confirms, cover off | A4
+    (VOID, COVERED, EV_COVERED),  # cover on, both latches closed, dome closed | A3.3
+    (VOID, IDLE, EV_ABANDONED),  # paid held with the service key on, or host abandon | house rule
+)
+(
+    T_COVER,
+    T_UNCOVER,
+    T_UNCOVER_VOID,
+    T_SHAKE,
+    T_OPEN,
+    T_TOO_FEW,
+    T_BELL,
+    T_LIFT,
+    T_VOID,
+    T_PAID,
+    T_COVER_VOID,
+    T_ABANDON,
+) = range(len(TRANSITIONS))
+
+_NO_HOLD = const(0)
+_HOLD_PAID = const(1)
+_HOLD_ABANDON = const(2)
+
+
+class Round:
+    """The state machine over `state` (state.State), emitting into `queue` (events.Queue)."""
+
+    def __init__(self, settings, state, queue, agitator, room):
+        """room: callable, True when the journal has room for a further round."""
+        self.state = state
+        self.agitator = agitator
+        self.judged = False
+        self.told = 0  # outputs of the scan before, set by the owner
+        self.t_s = 0  # uptime: whole seconds, and the milliseconds of the next; set by the owner
+        self.t_ms = 0
+        self.settings_bad = False  # causes that persist outside the table
+        self.journal_bad = False
+        self.clock_bad = False
+        self._queue = queue
+        self._room = room
+        self._lever = settings.lever
+        self._window_ms = settings.lever_window_ms
+        self._settle_ms = settings.settle_ms
+        self._bolt_ms = settings.bolt_ms
+        self._seen = 0  # which latches have been seen open since the last shake
+        self._ignored = 0  # keys that do not count until they are released
+        self._down_at = [0] * len(_KEYS)
+        self._pair_a_at = 0
+        self._pair_b_at = 0
+        self._pairs = 0  # latches whose pair is being timed
+        self._hold = _NO_HOLD
+        self._hold_at = 0
+        self._turned_on = False  # service key turned on since the fault
+        self._strokes = 0
+        self._shake_at = 0
+        self._stroke_at = 0
+
+    # -- One scan ------------------------------------------------------------------------------------
+
+    def scan(self, now, inputs):
+        """Follow the settled `inputs` (inputs.Inputs) at tick `now`."""
+        levels = inputs.levels
+        self._seen |= levels & _SEEN_BOTH
+        if not self.judged:
+            return
+        self._watch(now, levels)
+        self._follow(now, levels)
+        rose = inputs.rose
+        fell = inputs.fell
+        if (rose | fell) & (KEYS | SERVICE):
+            self._ignored &= ~fell
+            if (rose | fell) & SERVICE:
+                self._service_key(levels)
+            rose &= KEYS & ~self._ignored
+            if rose:
+                self._press(now, levels, rose)
+        if self._hold:
+            self._holding(now, levels)
+        if levels & KEYS & ~self._ignored:
+            self._stuck(now, levels)
+
+    def at_rest(self, levels):
+        """True when nothing will change until an input or a command does: the next scan may be skipped."""
+        return (
+            self.judged
+            and self.state.phase != SHAKING
+            and not self._hold
+            and not self.agitator.watching(levels & MOTION)
+            and not levels & KEYS & ~self._ignored
+            and not levels & _INVALID & ~self._latched_pairs()
+        )
+
+    def _latched_pairs(self):
+        faults = self.state.faults
+        return (LATCH_A_INVALID if faults >> (F_LATCH_A_WIRING - 1) & 1 else 0) | (
+            LATCH_B_INVALID if faults >> (F_LATCH_B_WIRING - 1) & 1 else 0
+        )
+
+    def emit(self, event, a=0, b=0, x=0, y=0):
+        """Queue one event with the state as it is now."""
+        return self._queue.put(self.state, self.t_s, self.t_ms, event, a, b, x, y)
+
+    def _take(self, transition, a=0, b=0):
+        row = TRANSITIONS[transition]
+        self.state.phase = row[1]
+        self.emit(row[2], a, b)
+
+    # -- After a restart -----------------------------------------------------------------------------
+
+    def judge(self, levels):
+        """Judge the restored phase, once, when all contacts have settled (SPEC section 7)."""
+        self.judged = True
+        s = self.state
+        found = s.phase
+        if found == COVERED:
+            if not s.flags & FLAG_BETS:
+                s.phase = IDLE
+            elif levels & SECURED != SECURED:
+                s.phase = VOID
+        if found != IDLE:
+            self.emit(EV_RECOVERED, found)
+        if found == SHAKING:
+            self.fault(F_POWER_LOST_IN_SHAKE)
+        elif found == BETTING and levels & COVERING != COVERING:
+            self.fault(F_OPENED_WHILE_OFF)
+        if s.owed() and levels & COVER:
+            s.flags |= FLAG_COVERED_UNPAID
+            self.emit(EV_COVERED_UNPAID)
+        self.ignore(levels & KEYS)
+
+    def ignore(self, keys):
+        """Let the keys of mask `keys` that are down count only once released; report each once."""
+        keys &= ~self._ignored
+        self._ignored |= keys
+        for i in range(len(_KEYS)):
+            if keys & _KEYS[i]:
+                self.emit(EV_KEY_STUCK, i)
+
+    # -- Faults --------------------------------------------------------------------------------------
+
+    def fault(self, code, b=0):
+        """Latch fault `code` (names.F_*): FAULT, and one event. A second one is reported, the first stays."""
+        s = self.state
+        bit = 1 << (code - 1)
+        if s.faults & bit:
+            return False
+        s.faults |= bit
+        if code in _DISTURBING:
+            s.flags |= FLAG_DISTURBED
+        begun = 0
+        if s.phase != FAULT:
+            if s.phase == SHAKING:
+                begun = self._strokes if self._lever else self.agitator.begun
+            s.origin = s.phase
+            s.phase = FAULT
+            s.fault = code
+            self.agitator.stop()
+            self._hold = _NO_HOLD
+            self._turned_on = False
+        return self.emit(EV_FAULT, code, b, begun)
+
+    def _watch(self, now, levels):
+        s = self.state
+        if levels & _INVALID or self._pairs:
+            self._watch_pairs(now, levels)
+        # The one exception: taken off in service mode before the fault, and not locked since.
+        if (
+            not levels & DOME
+            and s.phase != IDLE
+            and (s.phase != FAULT or s.origin != IDLE or self.told & DOME_LOCK)
+        ):
+            self.fault(F_DOME_OPENED)
+        code = self.agitator.watch(now, levels & MOTION)
+        if code:
+            self.fault(code)
+
+    def _watch_pairs(self, now, levels):
+        if not levels & LATCH_A_INVALID:
+            self._pairs &= ~LATCH_A_INVALID
+        elif not self._pairs & LATCH_A_INVALID:
+            self._pairs |= LATCH_A_INVALID
+            self._pair_a_at = now
+        elif ticks_diff(now, self._pair_a_at) >= PAIR_MS:
+            self.fault(F_LATCH_A_WIRING)
+        if not levels & LATCH_B_INVALID:
+            self._pairs &= ~LATCH_B_INVALID
+        elif not self._pairs & LATCH_B_INVALID:
+            self._pairs |= LATCH_B_INVALID
+            self._pair_b_at = now
+        elif ticks_diff(now, self._pair_b_at) >= PAIR_MS:
+            self.fault(F_LATCH_B_WIRING)
+
+    def cause_present(self, levels):
+        """True while the cause of any fault is still there, so that no fault may be cleared."""
+        s = self.state
+        if levels & _INVALID or self.settings_bad or self.journal_bad or self.clock_bad:
+            return True
+        if not levels & DOME and (s.origin != IDLE or s.faults >> (F_DOME_OPENED - 1) & 1):
+            return True
+        return self.agitator.running_away()
+
+    def _resume(self):
+        s = self.state
+        if s.origin == PAYOUT:
+            return PAYOUT
+        if s.origin == CLOSED and not s.flags & FLAG_DISTURBED:
+            return CLOSED
+        return VOID if s.flags & FLAG_BETS else IDLE
+
+    def clear(self, levels):
+        """Clear every latched fault, by the supervisor's key or the host. Returns OK or the reason not to."""
+        s = self.state
+        if s.phase != FAULT:
+            return WHY_WRONG_PHASE
+        if self.cause_present(levels):
+            return WHY_CAUSE_PRESENT
+        first = s.fault
+        for code in range(1, len(FAULTS)):
+            bit = 1 << (code - 1)
+            if s.faults & bit and code != first:
+                s.faults &= ~bit
+                self.emit(EV_CLEAR, code)
+        s.faults = 0
+        s.fault = 0
+        s.phase = self._resume()
+        s.origin = IDLE
+        self.emit(EV_CLEAR, first)
+        self.ignore(levels & KEYS)
+        return OK
+
+    # -- Contacts ------------------------------------------------------------------------------------
+
+    def _follow(self, now, levels):
+        s = self.state
+        phase = s.phase
+        if phase == IDLE:
+            self._service_mode(levels)
+            if levels & SECURED == SECURED and not s.flags & FLAG_SERVICE:
+                self._take(T_COVER)
+        elif phase == COVERED:
+            if levels & COVERING != COVERING:
+                self._take(T_UNCOVER_VOID if s.flags & FLAG_BETS else T_UNCOVER)
+        elif phase == SHAKING:
+            if levels & COVERING != COVERING:
+                self.fault(F_OPENED_IN_SHAKE)
+            elif self._lever:
+                self._lever_shake(now)
+            else:
+                self.agitator.step(now)
+                if self.agitator.done:
+                    self._open_betting(self.agitator.begun)
+        elif phase == BETTING:
+            if levels & COVERING != COVERING:
+                self.fault(F_OPENED_IN_BETTING)
+        elif phase == CLOSED:
+            if not levels & COVER:
+                self._take(T_LIFT)
+        elif phase == VOID:
+            if levels & SECURED == SECURED:
+                self._take(T_COVER_VOID)
+        elif phase == FAULT:
+            if s.origin == CLOSED and not s.flags & FLAG_DISTURBED and not levels & COVER:
+                s.origin = PAYOUT
+                self.emit(EV_LIFTED)
+            if s.flags & FLAG_SERVICE:
+                self._service_mode(levels)
+        if s.owed():
+            self._watch_cover(levels)
+
+    def _watch_cover(self, levels):
+        s = self.state
+        if levels & COVER:
+            if not s.flags & FLAG_COVERED_UNPAID:
+                s.flags |= FLAG_COVERED_UNPAID
+                self.emit(EV_COVERED_UNPAID)
+        elif s.flags & FLAG_COVERED_UNPAID:
+            s.flags &= ~FLAG_COVERED_UNPAID
+            self.emit(EV_UNCOVERED_UNPAID)
+
+    def _service_mode(self, levels):
+        s = self.state
+        if s.flags & FLAG_SERVICE:
+            if levels & DOME and not levels & SERVICE:
+                s.flags &= ~FLAG_SERVICE
+                self.emit(EV_SERVICE, 0)
+        elif levels & SERVICE:
+            s.flags |= FLAG_SERVICE
+            self.emit(EV_SERVICE, 1)
+
+    # -- The shake -----------------------------------------------------------------------------------
+
+    def _may_start(self, levels):
+        s = self.state
+        phase = s.phase
+        if phase == FAULT:
+            return WHY_FAULT
+        if phase == IDLE or phase == VOID:
+            if s.flags & FLAG_SERVICE:
+                return WHY_SERVICE
+            return WHY_NOT_COVERED if levels & DOME else WHY_DOME_OPEN
+        if phase != COVERED:
+            return WHY_WRONG_PHASE
+        if levels & SERVICE:
+            return WHY_SERVICE
+        why = interlock.may_shake(levels, s.owed(), self._seen == _SEEN_BOTH)
+        if not why and not s.flags & FLAG_BETS and not self._room():
+            why = WHY_JOURNAL_FULL
+        return why
+
+    def _begin_shake(self, now):
+        s = self.state
+        if s.flags & FLAG_BETS:
+            s.repeat += 1
+        else:
+            s.round += 1
+            s.repeat = 0
+        s.flags &= ~FLAG_DISTURBED
+        s.die1 = s.die2 = s.die3 = 0
+        self._seen = 0
+        self._shake_at = now
+        self._stroke_at = now
+        self._strokes = 1
+        if not self._lever:
+            self.agitator.start(now)
+        self._take(T_SHAKE)
+
+    def _lever_shake(self, now):
+        if self._strokes >= STROKES:
+            if (
+                ticks_diff(now, self._stroke_at) >= self._settle_ms
+                and ticks_diff(now, self._shake_at) >= self._bolt_ms
+            ):
+                self._open_betting(self._strokes)
+        elif ticks_diff(now, self._shake_at) > self._window_ms:
+            # Too few strokes are no shake: the latches have been seen open since the last real one.
+            self._seen = _SEEN_BOTH
+            self._take(T_TOO_FEW, WHAT_LEVER, WHY_TOO_FEW)
+
+    def _open_betting(self, strokes):
+        self.emit(EV_SHAKE_DONE, strokes)
+        self.agitator.stop()
+        self.state.flags |= FLAG_BETS
+        self._take(T_OPEN)
+
+    # -- Keys ----------------------------------------------------------------------------------------
+
+    def _refuse(self, what, why):
+        self.emit(EV_REFUSED, what, why)
+
+    def _press(self, now, levels, rose):
+        for i in range(len(_KEYS)):
+            if rose & _KEYS[i]:
+                self._down_at[i] = now
+        if rose & VOID_KEY:
+            why = self.void(levels)
+            if why:
+                self._refuse(WHAT_VOID, why)
+        if rose & PAID:
+            self._press_paid(now, levels)
+        if rose & BELL:
+            why = self._bell()
+            if why:
+                self._refuse(WHAT_BELL, why)
+        if rose & START:
+            why = self._may_start(levels) if not self._lever else self._means_nothing()
+            if why:
+                self._refuse(WHAT_START, why)
+            else:
+                self._begin_shake(now)
+        if rose & LEVER:
+            self._stroke(now, levels)
+
+    def _means_nothing(self):
+        return WHY_FAULT if self.state.phase == FAULT else WHY_WRONG_PHASE
+
+    def _bell(self):
+        if self.state.phase != BETTING:
+            return self._means_nothing()
+        self._take(T_BELL)
+        return OK
+
+    def _stroke(self, now, levels):
+        phase = self.state.phase
+        if not self._lever:
+            self._refuse(WHAT_LEVER, self._means_nothing())
+        elif phase == SHAKING:
+            self._strokes += 1
+            self._stroke_at = now
+        elif phase == BETTING or phase == CLOSED:
+            self.fault(F_SHAKEN_LATE)
+        else:
+            why = self._may_start(levels)
+            if why:
+                self._refuse(WHAT_LEVER, why)
+            else:
+                self._begin_shake(now)
+
+    def _press_paid(self, now, levels):
+        phase = self.state.phase
+        if phase == PAYOUT:
+            if levels & COVER:
+                self._refuse(WHAT_PAID, WHY_COVER_ON)
+                return
+            self._hold = _HOLD_PAID
+        elif phase == VOID and levels & SERVICE:
+            self._hold = _HOLD_ABANDON
+        else:
+            self._refuse(WHAT_PAID, self._means_nothing())
+            return
+        self._hold_at = now
+
+    def _holding(self, now, levels):
+        # All 800 ms must lie in the phase, cover off (abandon: service key on); else press again.
+        phase = self.state.phase
+        if not levels & PAID:
+            self._hold = _NO_HOLD
+        elif self._hold == _HOLD_PAID:
+            if phase != PAYOUT:
+                self._hold = _NO_HOLD
+            elif levels & COVER:
+                self._hold = _NO_HOLD
+                self._refuse(WHAT_PAID, WHY_COVER_ON)
+            elif ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+                self._hold = _NO_HOLD
+                self.paid(levels)
+        elif phase != VOID or not levels & SERVICE:
+            self._hold = _NO_HOLD
+        elif ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+            self._hold = _NO_HOLD
+            self.abandon()
+
+    def _stuck(self, now, levels):
+        for i in range(len(_KEYS)):
+            bit = _KEYS[i]
+            if levels & bit & ~self._ignored and ticks_diff(now, self._down_at[i]) >= STUCK_MS:
+                self.ignore(bit)
+
+    def _service_key(self, levels):
+        if self.state.phase != FAULT:
+            self._turned_on = False
+        elif levels & SERVICE:
+            self._turned_on = True
+        elif self._turned_on:
+            self._turned_on = False
+            why = self.clear(levels)
+            if why:
+                self._refuse(WHAT_CLEAR, why)
+
+    # -- What the croupier's key and the host's command share ------------------------------------------
+
+    def result(self, die1, die2, die3):
+        """Take the dice (1-6 each) of the lifted round; a later one corrects it. Returns OK or a reason."""
+        s = self.state
+        if s.phase != PAYOUT:
+            return WHY_WRONG_PHASE
+        s.die1 = die1
+        s.die2 = die2
+        s.die3 = die3
+        self.emit(EV_RESULT)
+        return OK
+
+    def void(self, levels):
+        """Declare the round void (A3.3): stacked or tilted dice. Returns OK or a reason."""
+        s = self.state
+        if s.phase != PAYOUT:
+            return self._means_nothing()
+        if levels & COVER:
+            return WHY_COVER_ON
+        s.die1 = s.die2 = s.die3 = 0
+        self._take(T_VOID)
+        return OK
+
+    def paid(self, levels):
+        """Confirm that every prize is paid (A4). Returns OK or a reason."""
+        s = self.state
+        if s.phase != PAYOUT:
+            return self._means_nothing()
+        if levels & COVER:
+            return WHY_COVER_ON
+        s.flags &= ~FLAG_BETS
+        self._take(T_PAID)
+        return OK
+
+    def abandon(self):
+        """Give up a void round that cannot be repeated (house rule). Returns OK or a reason."""
+        s = self.state
+        if s.phase != VOID:
+            return self._means_nothing()
+        s.flags &= ~FLAG_BETS
+        self._take(T_ABANDON)
+        return OK
+
+    def persistent(self, code, present):
+        """Raise or note the end of a cause outside the table: journal-failed, settings-invalid, clock-stalled."""
+        if code == F_JOURNAL_FAILED:
+            self.journal_bad = present
+        elif code == F_SETTINGS_INVALID:
+            self.settings_bad = present
+        else:
+            self.clock_bad = present
+        if present:
+            self.fault(code)
+
+
+_KEYS = (START, LEVER, BELL, VOID_KEY, PAID)  # in the order of names.WHATS
