@@ -1,0 +1,462 @@
+"""The virtual table: the firmware's own boot.py and main.py, run in simulated time against the fakes.
+
+Owns the simulation's order of events: scenario steps happen at exact milliseconds between scans, checks after
+every scan. Runs on CPython and on MicroPython and must give the same trace on both.
+"""
+
+import json
+import sys
+
+import world as worlds
+from host import Host
+from storage import Storage
+
+from shaker import lights, names
+
+KEY = bytes(range(32))
+REST_MS = 2000  # a scenario's first line meets a table that has been at rest this long
+STEP_MS = 100  # a person goes on this long after a movement
+MOVE_MS = 300  # between two movements of a person
+HOST_MS = 5  # the host looks at its line this often
+
+
+class Failed(Exception):
+    """A scenario's expectation was not met; the text says all."""
+
+
+class Finished(worlds.PowerCut):
+    """Ends the firmware's run when the scenario is over."""
+
+
+def settings_text(options):
+    """Return settings.json for a scenario's options {name: text}: the default, a key, and what differs."""
+    from scenario import scalar
+
+    fields = {"table": "bench", "key": "".join("%02x" % b for b in KEY)}
+    for name, value in options.items():
+        if name not in ("clock", "link") and value not in ("dead", "runaway"):
+            fields[name] = scalar(value)
+    return json.dumps(fields)
+
+
+class Table:
+    """One table with its host. `program`: folder of the staged firmware (with manifest.json)."""
+
+    def __init__(self, program, options=None, note=None):
+        """note: called with (kind, text) for what the table sees and the line says, or None."""
+        options = options or {}
+        self.program = program
+        self.world = worlds.World()
+        self.note = note
+        self.trace = []
+        self.app = None
+        self.after_scan = None  # called after every scan
+        self.wake_at = None  # the next moment the script acts, in simulated ms
+        self.script = None
+        self.crashes = []
+        motion = options.get("motion")
+        if motion in ("dead", "runaway"):
+            self.world.set_motor(motion)
+        clock = options.get("clock")
+        if clock is not None:
+            self.world.origin = (int(clock) - REST_MS) & 0x3FFFFFFF
+        self.storage = Storage(self.world)
+        self.storage.provision("settings.json", settings_text(options))
+        self.host = Host(KEY, self.world.line)
+        self.host.absent = options.get("link") == "absent"
+        self._seen = {}
+        self._host_at = 0
+        self._last_events = 0
+
+    # -- Time ------------------------------------------------------------------------------------------
+
+    def sleep(self, ms):
+        """Let `ms` pass in the firmware: called by the fakes whenever it sleeps."""
+        self._observe()
+        if self.after_scan:
+            self.after_scan()
+        self.pass_time(ms)
+
+    def pass_time(self, ms):
+        """Advance the world by `ms`, running the script and the host at their moments."""
+        world = self.world
+        end = world.now + ms
+        while True:
+            at = end
+            if self.wake_at is not None and self.wake_at < at:
+                at = max(self.wake_at, world.now)
+            if self._host_at < at:
+                at = max(self._host_at, world.now)
+            if at > world.now:
+                world.advance(at - world.now)
+            if world.now >= self._host_at:
+                self._host_at = world.now + HOST_MS
+                self.host.step(world.now)
+                self._hear()
+            if self.wake_at is not None and world.now >= self.wake_at:
+                self.script()
+                continue
+            if world.now >= end:
+                return
+
+    def _hear(self):
+        events = self.host.events
+        while self._last_events < len(events):
+            self._record("event", events[self._last_events])
+            self._last_events += 1
+
+    # -- Running the firmware -----------------------------------------------------------------------------
+
+    def run(self):
+        """Run the firmware through every restart until the script raises Finished."""
+        world = self.world
+        world.on_sleep = self.sleep
+        while True:
+            if not world.powered:
+                self.app = None
+                self.pass_time(1)
+                continue
+            for name in list(sys.modules):
+                if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):
+                    del sys.modules[name]
+            worlds.install(world)
+            self.storage.mount()
+            place = {"__name__": "__main__"}
+            self.place = place
+            try:
+                self._execute("boot.py", place)
+                self._execute("main.py", place)
+                if not self.idle_ok:
+                    raise Failed("main.py came to an end")
+            except Finished:
+                return
+            except worlds.PowerCut:
+                self._record("power", "off")
+            except worlds.Restart as why:
+                self._record("restart", str(why))
+                world.restart(str(why))
+
+    idle_ok = False
+
+    def _execute(self, name, place):
+        with open(self.program + "/" + name) as f:
+            exec(compile(f.read(), name, "exec"), place)
+
+    # -- What can be seen -----------------------------------------------------------------------------------
+
+    def running(self):
+        """Return the firmware's App, or None while it is not up."""
+        if not self.world.powered:
+            return None
+        return self.place.get("app")
+
+    def value(self, name, settled=False):
+        """Return the value of a scenario name as text. settled: inputs as the firmware has settled them."""
+        world = self.world
+        if name in names.INPUT_VALUES:
+            app = self.running()
+            if settled and app:
+                return self.settled(app, name)
+            return world.value(name)
+        if name in names.OUTPUTS:
+            return world.output(name)
+        if name == "lamps":
+            return ",".join(world.lamps()) or "none"
+        if name == "status":
+            colour = tuple(world.status())
+            for known, rgb in lights.COLOURS.items():
+                if rgb == colour:
+                    return known
+            return "?"
+        app = self.running()
+        if app:
+            state = app.core.state
+            self._known = (
+                names.PHASES[state.phase],
+                names.FAULTS[state.fault],
+                str(state.round),
+                str(state.repeat),
+            )
+        return self._known[("phase", "fault", "round", "repeat").index(name)]
+
+    _known = ("IDLE", "none", "0", "0")
+
+    def settled(self, app, name):
+        """Return the settled value of input `name`."""
+        levels = app.core.inputs.levels
+        i = names.INPUTS.index(name)
+        if i < 2:
+            return names.LATCH_VALUES[levels >> (2 * i) & 3]
+        return names.INPUT_VALUES[name][levels >> (i + 2) & 1]
+
+    WATCHED = ("phase", "fault", "round", "repeat", "lamps") + names.OUTPUTS
+
+    def _observe(self):
+        seen = self._seen
+        for name in self.WATCHED:
+            value = self.value(name)
+            if seen.get(name) != value:
+                seen[name] = value
+                self._record(name, value)
+        app = self.running()
+        if app:
+            levels = app.core.inputs.levels & 0x1FFF
+            if seen.get("in") != levels:
+                seen["in"] = levels
+                self._record("in", "%04x" % levels)
+
+    def _record(self, kind, what):
+        if isinstance(what, dict):
+            line = '{"t":%d,"%s":%s}' % (self.world.now, kind, self.host.text(what))
+        else:
+            line = '{"t":%d,"%s":"%s"}' % (self.world.now, kind, what)
+        self.trace.append(line)
+        if self.note:
+            self.note(kind, line)
+
+
+class Player:
+    """Plays one Scenario (scenario.parse) on a Table. `play()` raises Failed."""
+
+    def __init__(self, scenario, program, note=None):
+        self.scenario = scenario
+        self.table = Table(program, scenario.options, note)
+        self.table.script = self._advance
+        self.table.after_scan = self._check
+        self._steps = self._script()
+        self._step = None
+        self._never = []
+        self._always = []
+        self._taken = []
+        self._marked = 0
+        self._until = None  # (condition, deadline) being waited for
+        self._reply = None
+        self._failure = None
+        self._pulsed = 0  # ms spent between first and last pulse since the waiting began
+        self._ended = False
+
+    def play(self):
+        """Play to the end; raises Failed with file, line, time, what was expected and what was seen."""
+        table = self.table
+        table.wake_at = REST_MS
+        table.run()
+        if self._failure:
+            raise Failed(self._failure)
+
+    # -- The script: a generator that yields how long to wait -------------------------------------------------
+
+    def _advance(self):
+        """Go on with the script at this moment."""
+        table = self.table
+        now = table.world.now
+        if self._until:
+            self._poll()
+            if self._until:
+                if now >= self._until[1]():
+                    self._fail(*self._until[2]())
+                table.wake_at = now + 1 if now + 1 < self._until[1]() else self._until[1]()
+                return
+        try:
+            wait = next(self._steps)
+        except StopIteration:
+            self._end()
+        table.wake_at = now + wait if wait is not None else None
+        if self._until:
+            table.wake_at = self._until[1]()
+            self._poll()
+            if not self._until:
+                table.wake_at = now
+
+    def _end(self):
+        self._ended = True
+        self.table.world.power_off()
+        raise Finished()
+
+    def _check(self):
+        """After every scan: never and always, then whatever is being waited for."""
+        value = self.table.value
+        for step in self._never:
+            if all(value(name, True) == want for name, want in step.pairs):
+                self._fail_at(step, "never " + _pairs(step.pairs), _pairs(step.pairs))
+        for step in self._always:
+            for name, want in step.pairs:
+                if value(name, True) != want:
+                    self._fail_at(step, "always " + _pairs(step.pairs), "%s=%s" % (name, value(name, True)))
+        if self._until:
+            self._poll()
+
+    def _poll(self):
+        if self._until and self._until[0]():
+            self._until = None
+            self.table.wake_at = self.table.world.now
+
+    def _script(self):
+        for step in self.scenario.steps:
+            self._step = step
+            for wait in getattr(self, "_do_" + step.verb.replace(" ", "_"))(step):
+                yield wait
+
+    def _wait_for(self, condition, ms, describe, stretch=False):
+        table = self.table
+        start = table.world.now
+        pulsed = table.pulsed_ms()
+
+        def deadline():
+            # The device neither parses nor formats between the first pulse and the end of the last.
+            return start + ms + (table.pulsed_ms() - pulsed if stretch else 0)
+
+        if not condition():
+            self._until = (condition, deadline, describe)
+            return True
+        return False
+
+    def _do_set(self, step):
+        for name, value in step.pairs:
+            self.table.world.set(name, value)
+        yield 0
+
+    def _moves(self, moves):
+        for i, (name, value) in enumerate(moves):
+            if i:
+                yield MOVE_MS
+            self.table.world.set(name, value)
+        yield STEP_MS
+
+    def _do_cover(self, step):
+        return self._moves((("cover", "on"), ("latch_a", "closed"), ("latch_b", "closed")))
+
+    def _do_uncover(self, step):
+        return self._moves((("latch_a", "open"), ("latch_b", "open"), ("cover", "off")))
+
+    def _do_press(self, step):
+        self.table.world.set(step.word, "pressed")
+        yield step.ms
+        self.table.world.set(step.word, "released")
+        yield 0
+
+    def _do_wait(self, step):
+        yield step.ms
+
+    def _matches(self, step):
+        value = self.table.value
+        return all(value(name) == want for name, want in step.pairs)
+
+    def _seen_pairs(self, step):
+        return " ".join("%s=%s" % (name, self.table.value(name)) for name, _ in step.pairs)
+
+    def _do_until(self, step):
+        def describe():
+            return step, _pairs(step.pairs) + " within %d ms" % step.ms, self._seen_pairs(step)
+
+        if self._wait_for(lambda: self._matches(step), step.ms, describe):
+            yield None
+        else:
+            yield 0
+
+    _do_expect = _do_until
+
+    def _do_expect_event(self, step):
+        def find():
+            events = self.table.host.events
+            for i in range(len(events)):
+                if i not in self._taken and events[i]["ev"] == step.word and self._fields(events[i], step.pairs):
+                    self._taken.append(i)
+                    self._marked = len(events)
+                    return True
+            return False
+
+        def describe():
+            what = "event %s %s within %d ms" % (step.word, _pairs(step.pairs), step.ms)
+            return step, what, "no such event"
+
+        if self._wait_for(find, step.ms, describe, not step.within):
+            yield None
+        else:
+            yield 0
+
+    def _fields(self, event, pairs):
+        from scenario import scalar
+
+        return all(name in event and event[name] == scalar(value) for name, value in pairs)
+
+    def _do_no_event(self, step):
+        events = self.table.host.events
+        for event in events[self._marked :]:
+            if event["ev"] == step.word and self._fields(event, step.pairs):
+                self._fail(step, "no event " + step.word, self.table.host.text(event))
+        yield 0
+
+    def _do_expect_reply(self, step):
+        host = self.table.host
+
+        def describe():
+            return step, "reply %s within %d ms" % (step.word, step.ms), str(host.last_reply)
+
+        if self._wait_for(lambda: host.last_reply is not None, step.ms, describe, not step.within):
+            yield None
+        else:
+            yield 0
+        if host.last_reply != step.word:
+            self._fail(step, "reply " + step.word, "reply " + str(host.last_reply))
+
+    def _do_never(self, step):
+        self._never.append(step)
+        yield 0
+
+    def _do_always(self, step):
+        self._always.append(step)
+        yield 0
+
+    def _do_release(self, step):
+        self._always = []
+        yield 0
+
+    def _do_host(self, step):
+        self.table.host.command(step.word, **dict(step.pairs))
+        yield 0
+
+    def _do_raw(self, step):
+        self.table.world.line.to_device(step.word)
+        yield 0
+
+    def _do_power_off(self, step):
+        self.table.storage.chip.disarm()
+        yield 0
+        if self.table.world.powered:
+            self.table.wake_at = self.table.world.now
+            self.table.world.power_off()
+            raise worlds.PowerCut()
+
+    def _do_power_on(self, step):
+        self.table.world.power_on()
+        yield 0
+
+    def _do_power_cut(self, step):
+        self.table.storage.chip.cut_at(step.ms)
+        yield 0
+
+    def _do_restart(self, step):
+        yield 0
+        if self.table.world.powered:
+            self.table.wake_at = self.table.world.now
+            self.table.world.reset("reset")
+
+    # -- Failing ------------------------------------------------------------------------------------------
+
+    def _fail_at(self, step, expected, seen):
+        self._fail(step, expected, seen)
+
+    def _fail(self, step, expected, seen):
+        table = self.table
+        lines = [
+            "%s:%d: at %d ms: expected %s; seen %s"
+            % (self.scenario.path, step.line, table.world.now - REST_MS, expected, seen)
+        ]
+        for event in table.host.events[-5:]:
+            lines.append("    " + table.host.text(event))
+        self._failure = "\n".join(lines)
+        self._end()
+
+
+def _pairs(pairs):
+    return " ".join("%s=%s" % pair for pair in pairs)
