@@ -6,8 +6,6 @@ Order within a scan (SPEC section 7): what turns safe acts at once; then the eve
 other outputs act; then the host hears of it. Nothing is written, parsed or formatted while pulses run.
 """
 
-import struct
-
 from micropython import const
 
 from shaker import board as hardware
@@ -104,7 +102,7 @@ class App:
         storm = journal.short_boots >= STORM_BOOTS
         if storm:
             core.fault_at_boot(F_RESTART_STORM)
-        core.begin(self.board.ticks(), journal.ok and not storm)
+        core.bolts_stay = storm or not journal.ok
 
     def backoff_s(self):
         """Seconds to wait before running again: more with each restart that an exception caused."""
@@ -119,8 +117,8 @@ class App:
             board.sleep_ms(100)
         board.start_watchdog(WATCHDOG_MS)
         due = board.ticks()
-        self.core.begin(due, not self.core.bolts_stay)
-        while not self._leaving or self._leaving > 1:
+        self.core.begin(due)
+        while self._leaving != 1:
             self.step()
             due = ticks_add(due, SCAN_MS)
             wait = ticks_diff(due, board.ticks())
@@ -221,6 +219,5 @@ class App:
         self.board.safe()
         kind = ERRORS.index(name) if name in ERRORS else 0
         if self.core.round.fault(F_INTERNAL_ERROR, kind):
-            begun = struct.unpack_from("<I", self.queue.buf, self.queue.slot(self.queue.count - 1) + record.OFF_X)
-            self.queue.text(place.encode() if not begun[0] else place.encode())
+            self.queue.text(place.encode())
         self.journal.append(self.queue)

@@ -63,10 +63,9 @@ class Core:
         self._rest = False
         self._pending = 0  # faults (mask) found at boot, raised once the phase is judged
 
-    def begin(self, now, known):
-        """Start scanning at tick `now`. known: the state was restored, or is that of a new device."""
+    def begin(self, now):
+        """Start scanning at tick `now`, with the state restored."""
         self._last = now
-        self.bolts_stay = not known
         self.bolts.assume(self._resting_bolts())
         self.outputs = self.bolts.told
 

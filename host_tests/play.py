@@ -1,0 +1,163 @@
+"""`make scenario FILES="…"`: plays scenario files on CPython and on the real MicroPython interpreter.
+
+A file passes when it passes on both and their traces are the same. Prints what went wrong with file, line and
+time, and `N passed, N failed` last; exits with 1 when anything failed, 2 when the call itself is wrong.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+FIRMWARE = ROOT / "firmware"
+HEAP = "48m"  # the simulated flash chip and the traces live in it too
+
+
+def stage(folder):
+    """Copy what goes on the device into `folder` and add its manifest, as a deployment does."""
+    from shakerctl import manifest
+
+    for source in manifest.sources(FIRMWARE):
+        target = folder / source.relative_to(FIRMWARE)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    manifest.write(folder)
+
+
+def environment(program):
+    """Return the environment in which either interpreter finds the fakes and the staged program."""
+    path = os.pathsep.join(str(p) for p in (HERE / "fakes", HERE, program))
+    shims = os.pathsep.join((path, str(HERE / "shims")))
+    return {**os.environ, "MICROPYPATH": path, "PYTHONPATH": shims, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def interpreters():
+    """Return {name: command}; raises FileNotFoundError when there is no micropython."""
+    micropython = shutil.which("micropython")
+    if micropython is None:
+        raise FileNotFoundError("no 'micropython' on PATH: run this with `make scenario`, which installs it")
+    return {
+        "CPython": [sys.executable],
+        "MicroPython": [micropython, "-X", "heapsize=" + HEAP],
+    }
+
+
+def start(command, program, traces, paths):
+    """Start one interpreter on all `paths`."""
+    traces.mkdir()
+    script = str(HERE / "run_scenarios.py")
+    return subprocess.Popen(
+        [*command, script, str(program), str(traces), *map(str, paths)],
+        env=environment(program),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def verdicts(output, count):
+    """Return [(passed, explanation)] for each file from what run_scenarios.py printed."""
+    found = [None] * count
+    at = None
+    for line in output.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[0] in ("ok", "bad") and words[1].isdigit() and int(words[1]) < count:
+            at = int(words[1])
+            found[at] = (words[0] == "ok", [])
+        elif at is not None and line.startswith("    ") and not found[at][0]:
+            found[at][1].append(line)
+    lost = (False, ["    the interpreter stopped before this file was done:", *output.splitlines()[-12:]])
+    return [verdict or lost for verdict in found]
+
+
+def difference(first, second):
+    """Return the first line in which two traces differ, in words, or None."""
+    a = first.read_text().splitlines() if first.exists() else []
+    b = second.read_text().splitlines() if second.exists() else []
+    for i in range(max(len(a), len(b))):
+        here = a[i] if i < len(a) else "(end)"
+        there = b[i] if i < len(b) else "(end)"
+        if here != there:
+            return f"    traces differ at change {i + 1}:\n      CPython     {here}\n      MicroPython {there}"
+    return None
+
+
+def play(paths, trace=None):
+    """Play `paths` on both interpreters; print what failed; return (passed, failed).
+
+    trace: folder that receives every file's trace as JSON lines, or None.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        work = pathlib.Path(scratch)
+        program = work / "program"
+        stage(program)
+        running = {
+            name: start(command, program, work / name, paths) for name, command in interpreters().items()
+        }
+        results = {name: verdicts(process.communicate()[0], len(paths)) for name, process in running.items()}
+        failed = 0
+        for i, path in enumerate(paths):
+            bad = False
+            for name, result in results.items():
+                passed, why = result[i]
+                if not passed:
+                    bad = True
+                    print(f"FAILED {path} on {name}")
+                    print("\n".join(why))
+            names = list(results)
+            traces = [work / name / f"{i}.trace" for name in names]
+            if not bad:
+                differs = difference(*traces)
+                if differs:
+                    bad = True
+                    print(f"FAILED {path}: the interpreters do not agree")
+                    print(differs)
+            if trace and traces[0].exists():
+                trace.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(traces[0], trace / (pathlib.Path(path).stem + ".jsonl"))
+            failed += bad
+    return len(paths) - failed, failed
+
+
+def main(argv=None):
+    """Play the files of the command line."""
+    sys.path[:0] = [str(p) for p in (HERE, HERE / "fakes", HERE / "shims", FIRMWARE, ROOT / "tools")]
+    import scenario
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="+", metavar="FILE", help="scenario files (.scn), or folders of them")
+    parser.add_argument("--trace", metavar="DIR", type=pathlib.Path, help="write every change as JSON lines to DIR")
+    args = parser.parse_args(argv)
+    paths = []
+    wrong = 0
+    for name in args.files:
+        path = pathlib.Path(name)
+        for file in sorted(path.glob("**/*.scn")) if path.is_dir() else [path]:
+            try:
+                scenario.parse(file.read_text(encoding="utf-8"), str(file))
+                paths.append(file)
+            except OSError as error:
+                wrong += 1
+                print(f"{file}: {error.strerror}")
+            except UnicodeDecodeError:
+                wrong += 1
+                print(f"{file}: is not UTF-8 text")
+            except scenario.ScenarioError as error:
+                wrong += 1
+                print(error)
+    try:
+        passed, failed = play(paths, args.trace) if paths else (0, 0)
+    except FileNotFoundError as error:
+        print(error)
+        return 2
+    print(f"{passed} passed, {failed + wrong} failed")
+    return 1 if failed or wrong or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

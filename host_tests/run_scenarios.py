@@ -1,0 +1,39 @@
+"""Plays scenario files on the interpreter that runs this: PROGRAM TRACES FILE… -> one verdict line a file.
+
+Each file's trace goes to TRACES/<index>.trace. Runs on CPython and on MicroPython; play.py compares them.
+Prints "ok <index>" or "bad <index>" followed by indented lines of explanation.
+"""
+
+import gc
+import sys
+
+import scenario
+from table import Failed, Player
+
+
+def main(program, traces, paths):
+    """Play every file; returns the number that failed."""
+    bad = 0
+    for index, path in enumerate(paths):
+        gc.collect()
+        player = None
+        try:
+            with open(path) as f:
+                text = f.read()
+            player = Player(scenario.parse(text, path), program)
+            player.play()
+            print("ok %d" % index)
+        except (Failed, scenario.ScenarioError) as error:
+            bad += 1
+            print("bad %d" % index)
+            print("    " + str(error).replace("\n", "\n    "))
+        if player:
+            with open("%s/%d.trace" % (traces, index), "w") as f:
+                for line in player.table.trace:
+                    f.write(line)
+                    f.write("\n")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(sys.argv[1], sys.argv[2], sys.argv[3:]) else 0)
