@@ -120,7 +120,7 @@ class Splitter:
         return i
 
     def decode(self):
-        """Check the line in `buf`; return (body, mac, object), or None after counting why not.
+        """Check the line in `buf`; return (body, mac, object), or None.
 
         body: the JSON as received (bytes). mac: 16 bytes, or None. object: dict of ints, strings, bools,
         None, `ODD` and flat lists of those.
@@ -148,7 +148,7 @@ class Splitter:
 
 
 def parse(body):
-    """Return the dict that `body` (bytes) spells, or None if it is not one flat, compact, canonical object."""
+    """Return the dict that `body` (bytes) spells; None unless it is one flat, compact, canonical object."""
     end = len(body) - 1
     if end < 1 or body[0] != _OPEN or body[end] != _CLOSE:
         return None

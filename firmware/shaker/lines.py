@@ -105,6 +105,8 @@ def event(rec):
 def _arguments(rec, kind, a, b, dice):
     x, y = struct.unpack_from("<II", rec, record.OFF_X)
     if kind == EV_RESULT:
+        if not dice[0]:
+            return ',"dice":null,"win":{}'
         return ',"dice":' + _dice(dice) + ',"win":' + win(dice)
     if kind == EV_REFUSED:
         return ',"what":"%s","why":"%s"' % (_name(WHATS, a), _name(WHYS, b))

@@ -10,9 +10,11 @@ import binascii
 import hashlib
 import json
 
-RETRY_MS = 300
+RETRY_MS = 300  # a command of the user
+ASK_MS = 150  # one of our own, doubled each time: on a bad line many must be said twice
+ASK_MAX_MS = 300
 POLL_MS = 1500
-GAP_MS = 300  # how long a missing number may be on its way before it is asked for
+GAP_MS = 100  # how long a missing number may be on its way before it is asked for
 ACK_MS = 50  # events that come close together share one acknowledgement
 EARLY = 64  # events held back because an earlier one is missing
 LINE_MAX = 1000
@@ -136,6 +138,7 @@ class Host:
         self._wanted = []  # commands of the user, oldest first: (cmd, args)
         self._out = None  # the outstanding one: (id, cmd, args, line, of the user)
         self._sent_at = 0
+        self._patience = ASK_MS
         self._again = 0  # sessions opened because this command was refused for want of one
         self._unacked_at = None  # since when something taken is not acknowledged
         self._early = {}  # events that came before an earlier one, by number
@@ -176,9 +179,16 @@ class Host:
             self._receive(now, self.noise_in.damage(data))
         if self._out is None:
             self._choose(now)
-        elif now - self._sent_at >= RETRY_MS:
+        elif now - self._sent_at >= self._patience:
             self.retries += 1
-            self._transmit(now)
+            if self._out[4]:
+                self._transmit(now)
+            else:  # what we want may have changed meanwhile
+                self._patience = min(2 * self._patience, ASK_MAX_MS)
+                if self._out[1] == "ack":
+                    self._unacked_at = self._sent_at
+                self._out = None
+                self._choose(now)
 
     # -- Receiving ---------------------------------------------------------------------------------
 
@@ -248,6 +258,7 @@ class Host:
             return
         self._again = 0
         self._out = None
+        self._patience = ASK_MS
         if cmd == "hello" and code is None and "nonce" in reply["ok"]:
             self.hello = reply["ok"]
         if cmd == "replay" and not wanted and code is None:
@@ -266,12 +277,12 @@ class Host:
         elif self._wanted:
             cmd, args = self._wanted.pop(0)
             self._begin(now, cmd, args, True)
-        elif self._unacked_at is not None and self.key is not None and now - self._unacked_at >= ACK_MS:
-            self._unacked_at = None
-            self._begin(now, "ack", {"seq": self.last}, False)
         elif self._gap_at is not None and now - self._gap_at >= GAP_MS:
             self._gap_at = now
             self._begin(now, "replay", {"from": self.last + 1}, False)
+        elif self._unacked_at is not None and self.key is not None and now - self._unacked_at >= ACK_MS:
+            self._unacked_at = None
+            self._begin(now, "ack", {"seq": self.last}, False)
         elif now - self._sent_at >= POLL_MS:
             self._begin(now, "status", {}, False)
 
@@ -283,6 +294,8 @@ class Host:
         signed = cmd in SIGNED
         line = encode(self._id, cmd, args, self.key if signed else None, nonce)
         self._out = (self._id, cmd, args, line, wanted)
+        if wanted:
+            self._patience = RETRY_MS
         self._transmit(now)
 
     def _transmit(self, now):
