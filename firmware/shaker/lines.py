@@ -34,7 +34,7 @@ from shaker.names import (
 from shaker.rules import winning
 from shaker.settings import FIELDS
 
-TEXT_MAX = 32  # characters of any free text on the line
+TEXT_MAX = 40  # characters of any free text on the line
 
 
 def _name(names, index):
