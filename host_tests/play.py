@@ -20,13 +20,15 @@ HEAP = "48m"  # the simulated flash chip and the traces live in it too
 
 def stage(folder):
     """Copy what goes on the device into `folder` and add its manifest, as a deployment does."""
+    from shaker.version import VERSION
     from shakerctl import manifest
 
-    for source in manifest.sources(FIRMWARE):
-        target = folder / source.relative_to(FIRMWARE)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-    manifest.write(folder)
+    sources = [FIRMWARE / "boot.py", FIRMWARE / "main.py", *sorted((FIRMWARE / "shaker").glob("*.py"))]
+    files = {str(path.relative_to(FIRMWARE)): path.read_bytes() for path in sources}
+    files[manifest.NAME] = manifest.build(files, VERSION)
+    for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
 
 
 def environment(program):
