@@ -45,7 +45,10 @@ def sleep_ms(ms):
     if _world._halt is not None:
         _world.alive()
     if ms > 0:
-        _world.advance(ms)
+        if _world.on_sleep:
+            _world.on_sleep(ms)
+        else:
+            _world.advance(ms)
 
 
 def ticks_add(ticks, delta):

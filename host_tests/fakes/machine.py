@@ -7,7 +7,7 @@ table, in their direction.
 from micropython import const
 
 from shaker import pins
-from world import HARD, PWM_SIGNAL, SOFT
+from world import PWM_SIGNAL
 
 _GPIO_OUT = const(0x3FF44004)
 _GPIO_OUT_W1TS = const(0x3FF44008)
@@ -262,13 +262,13 @@ class WDT:
 def reset():
     """Reset the chip."""
     _world.alive()
-    _world.hold(HARD)
+    _world.reset("reset")
 
 
 def soft_reset():
     """Restart the interpreter; every level stays as it was."""
     _world.alive()
-    _world.hold(SOFT)
+    _world.reset("soft-reset")
 
 
 def reset_cause():

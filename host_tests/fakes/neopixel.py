@@ -1,4 +1,4 @@
-"""neopixel.NeoPixel over the current World: write() shows the buffer, in the order WS2812 take it (green first)."""
+"""neopixel.NeoPixel over the current World: write() shows the buffer, green first as WS2812 take it."""
 
 _world = None
 

@@ -10,8 +10,6 @@ off or held, every call the firmware makes raises PowerCut, Restart or WatchdogR
 Exception.
 """
 
-import sys
-
 from micropython import const
 
 from line import Line
@@ -26,6 +24,8 @@ PWM_SIGNAL = const(71)  # GPIO matrix: LEDC channel 0
 PLAIN = const(0x100)  # GPIO matrix: the GPIO's own level
 
 POWER_ON, HARD, WATCHDOG, DEEP_SLEEP, SOFT = 1, 2, 3, 4, 5  # machine.reset_cause()
+
+_CAUSES = (POWER_ON, HARD, WATCHDOG, SOFT, DEEP_SLEEP)  # in the order of names.CAUSES
 
 _MOTION_BIT = const(1 << 12)
 _PULSES = const(64)
@@ -108,23 +108,15 @@ class World:
         self.outputs = 0
         self._contact_pins = pins.CONTACTS
         self._started = 0
+        self.on_sleep = None  # called with ms instead of advance() when the firmware sleeps
         for name in ("latch_a", "latch_b"):
             self.set(name, "open")
         self.set("dome", "closed")
         self.update()
 
     def install(self):
-        """Make this the world that machine, esp32, neopixel and time act on, from now on."""
-        import esp32
-        import machine
-        import neopixel
-
-        import faketime
-
-        machine.install(self)
-        esp32.install(self)
-        neopixel.install(self)
-        faketime.install(self)
+        """As the function install, for one line; returns the world."""
+        install(self)
         return self
 
     # -- time ------------------------------------------------------------------------------------
@@ -151,13 +143,13 @@ class World:
             if at > self._bite:
                 self._reset(WATCHDOG)
                 self._halt = WatchdogReset
-                raise WatchdogReset()
+                self.alive()
             self.update()
 
     def alive(self):
         """Raise what ends the firmware when the device is off or held in reset."""
         if self._halt is not None:
-            raise self._halt()
+            raise self._halt(names.CAUSES[_CAUSES.index(self.cause)])
 
     # -- power and reset ---------------------------------------------------------------------------
 
@@ -184,19 +176,24 @@ class World:
         self.boots += 1
         self.update()
 
-    def restart(self):
-        """Reset the chip without loss of power and let it run (the scenario word `restart`)."""
-        self._reset(HARD)
-        self.boot()
+    def reset(self, cause="reset"):
+        """Reset the chip (names.CAUSES says why) and raise Restart; it stays in reset until restart().
 
-    def hold(self, cause):
-        """machine.reset(): reset the chip and raise Restart. soft_reset() leaves every level as it was."""
-        if cause == SOFT:
+        A soft reset leaves every level as it was, as MicroPython's does.
+        """
+        number = _CAUSES[names.CAUSES.index(cause)]
+        if number == SOFT:
             self.cause = SOFT
         else:
-            self._reset(cause)
+            self._reset(number)
         self._halt = Restart
-        raise Restart()
+        self.alive()
+
+    def restart(self, cause="reset"):
+        """Let a chip that is held in reset run; one that runs is reset first, without loss of power."""
+        if self._halt is None:
+            self._reset(_CAUSES[names.CAUSES.index(cause)])
+        self.boot()
 
     def _reset(self, cause):
         self.cause = cause
@@ -248,7 +245,7 @@ class World:
         self._pinned = None
         self.update()
 
-    def get(self, name):
+    def value(self, name):
         """Return the word of names.INPUT_VALUES that the wires of input `name` carry now."""
         if name == "latch_a" or name == "latch_b":
             pair = self.contacts >> (0 if name == "latch_a" else 2) & 3
@@ -472,6 +469,15 @@ class World:
         self.update()
 
 
-def on_micropython():
-    """Return True under a MicroPython interpreter."""
-    return sys.implementation.name == "micropython"
+def install(world):
+    """Make `world` the one that machine, esp32, neopixel and time act on, from now on."""
+    import esp32
+    import machine
+    import neopixel
+
+    import faketime
+
+    machine.install(world)
+    esp32.install(world)
+    neopixel.install(world)
+    faketime.install(world)
