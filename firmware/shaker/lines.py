@@ -31,7 +31,7 @@ from shaker.names import (
     WHATS,
     WHYS,
 )
-from shaker.rules import winning
+from shaker.rules import FIGURES, winning
 from shaker.settings import FIELDS
 
 TEXT_MAX = 40  # characters of any free text on the line
@@ -219,7 +219,7 @@ def counts(values):
         values["voids"],
         values["pulses"],
         ",".join(['"%s":%d' % (FAULTS[n], faults[n]) for n in range(1, len(FAULTS)) if faults.get(n)]),
-        ",".join(['"%d":%d' % (face, dice.get(face, 0)) for face in range(1, 7)]),
+        ",".join(['"%s":%d' % (figure, dice[figure]) for figure in FIGURES]),
     )
 
 
@@ -231,18 +231,15 @@ def settings(values):
 def summary(n, values):
     """Return the `ok` object of `rounds`: journal.summary(n), the n-th last round, or null."""
     if values is None:
-        return '{"n":%d,"round":null}' % n
-    dice = values.get("dice")
-    rest = [
-        ',"%s":%s' % (key, encode(values[key]))
-        for key in sorted(values)
-        if key not in ("round", "repeat", "dice")
-    ]
-    return '{"n":%d,"round":%d,"repeat":%d,"dice":%s,"win":%s%s}' % (
+        return '{"n":%d,"rd":null}' % n
+    dice = values["dice"]
+    return '{"n":%d,"rd":%d,"rep":%d,"voids":%d,"end":"%s","at":%s,"dice":%s,"win":%s}' % (
         n,
-        values["round"],
-        values.get("repeat", 0),
+        values["rd"],
+        values["rep"],
+        values["voids"],
+        values["end"],
+        _stamp(values["at"]),
         _dice(dice) if dice else "null",
         win(dice) if dice else "null",
-        "".join(rest),
     )

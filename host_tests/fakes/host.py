@@ -62,6 +62,20 @@ def decode(line):
     return thing if isinstance(thing, dict) else None
 
 
+_FIRST = ("seq", "boot", "t", "at", "ev", "ph", "rd", "rep")
+
+
+def text(thing):
+    """Return compact JSON of what a line said, the same on every interpreter: an event's head, then by name."""
+    if isinstance(thing, dict):
+        names = [name for name in _FIRST if name in thing]
+        names += sorted([name for name in thing if name not in _FIRST])
+        return "{" + ",".join(['"%s":%s' % (name, text(thing[name])) for name in names]) + "}"
+    if isinstance(thing, list):
+        return "[" + ",".join([text(item) for item in thing]) + "]"
+    return json.dumps(thing)
+
+
 class Noise:
     """Damages one byte in so many, by a generator that is the same everywhere. `ppm` = bytes per million."""
 
@@ -153,6 +167,10 @@ class Host:
     def last(self):
         """The number of the last event taken: everything up to it is safe."""
         return self.store.last
+
+    def text(self, thing):
+        """Return an event, heartbeat or reply as text, the same on every interpreter."""
+        return text(thing)
 
     def kill(self):
         """Die: everything but the store is forgotten, and what comes on the line is lost."""

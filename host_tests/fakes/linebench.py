@@ -10,9 +10,9 @@ import struct
 from shaker import names, record
 from shaker.events import Queue
 from shaker.link import Link
+from shaker.rules import FIGURES
 
 KEY = bytes(range(32))
-FIELDS = record.BODY
 
 
 class State:
@@ -80,11 +80,18 @@ class Journal:
         """Return the n-th last round."""
         if n > 2:
             return None
-        return {"round": 13 - n, "repeat": 0, "dice": (1, 4, 6) if n == 1 else None, "end": "paid"}
+        dice = [1, 4, 6] if n == 1 else None
+        return {"rd": 13 - n, "rep": 0, "dice": dice, "voids": 1, "end": "paid", "at": None}
 
     def counts(self):
         """Return the life's counters."""
-        return {"rounds": 12, "voids": 1, "pulses": 39, "faults": {4: 2}, "dice": {1: 3, 6: 1}}
+        return {
+            "rounds": 12,
+            "voids": 1,
+            "pulses": 39,
+            "faults": {4: 2},
+            "dice": dict(zip(FIGURES, range(6))),
+        }
 
 
 class Device:
