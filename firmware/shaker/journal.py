@@ -1,13 +1,13 @@
 """The journal: every event in flash, and the one place the state is restored from.
 
 Theory of operation (firmware/JOURNAL.md has the figures):
-- Segments `XXXXXXXX.log`, named by their first event's number in hex: a header of 512 bytes with a checkpoint of
-  the counters, then records of 64 bytes (record.py). `tail.log` is the open end: its records are not yet in
-  a segment, or are leftovers whose numbers a segment already holds, which are ignored.
-- A record that fits goes to the tail (one small inline commit); else tail and new records go together into the
-  newest segment in one write. A full segment is followed by a new one, in the write that starts it.
-- Numbers are given here and nowhere else. A number is used up when its write has returned; after a write that failed
-  the flash is looked at again before anything more is written.
+- Segments `XXXXXXXX.log`, named by their first event's number in hex: a header of 512 bytes with a checkpoint
+  of the counters, then records of 64 bytes (record.py). `tail.log` is the open end: its records are not yet
+  in a segment, or are leftovers whose numbers a segment already holds, which are ignored.
+- A record that fits goes to the tail (one small inline commit); else tail and new records go together into
+  the newest segment in one write. A full segment is followed by a new one, in the write that starts it.
+- Numbers are given here and nowhere else. A number is used up when its write has returned; after a write that
+  failed the flash is looked at again before anything more is written.
 
 Must never format, never write while the agitator pulses (the caller sees to that), never raise out of open().
 Units: bytes, seconds; event numbers count from 1 over the life of the device.
@@ -30,18 +30,17 @@ from shaker.names import (
     EV_LOST,
     EV_PAID,
     EV_REFUSED,
+    EV_SETTINGS,
     EV_SHAKE_DONE,
     EV_SHAKE_START,
     EV_UNCOVERED,
     EV_VOID,
     F_INTERNAL_ERROR,
     F_RESTART_STORM,
-    LAMPS,
     SHAKING,
 )
 from shaker.record import (
     FLAG_BETS,
-    FLAG_REPEAT,
     KIND_EVENT,
     KIND_MARK,
     MARK_ALIVE,
@@ -64,6 +63,7 @@ _VERSION = const(1)
 _HEAD = "<4sHHIIIIHBBIHH"  # 36 bytes, see _load; then counters, rounds, zeros, CRC-32
 _OFF_COUNTS = const(36)
 _OFF_ROUNDS = const(200)
+_OFF_OPTIONS = const(400)  # the regulated options in force and the CRC-32 of their authorisation
 _OFF_CRC = const(508)
 _ROUNDS = const(0)  # index into the counters
 _VOIDS = const(1)
@@ -89,7 +89,7 @@ _HOLE = const(1)  # b of a `lost` event that names damaged records, not dropped 
 
 def segment_name(first):
     """Return the name of the segment whose first event is `first`."""
-    return "%08X%s" % (first, _SUFFIX)
+    return f"{first:08X}{_SUFFIX}"
 
 
 def _number(name):
@@ -115,7 +115,7 @@ def _sound(buf, at):
 
 
 class Journal:
-    """The journal in the folder `files`; `tail` records fit in the open end's file (2 with VfsLfs2's defaults)."""
+    """The journal in the folder `files`; `tail` records fit in the open end's file (VfsLfs2's default: 2)."""
 
     def __init__(self, files, tail=2, segment=_SEGMENT, keep=_KEEP):
         self._files = files
@@ -168,6 +168,8 @@ class Journal:
             self._rounds[i] = 0
         for i in range(len(self._recent)):
             self._recent[i] = 0
+        self.options_word = 0
+        self.options_auth = 0
         self._held = 0
         self._lost_to = 0
         self._boot = 0
@@ -176,12 +178,14 @@ class Journal:
         self._round = 0
         self._round_voids = 0
 
-    # -- starting ------------------------------------------------------------------------------------------
+    # -- starting --------------------------------------------------------------------------------------
     def open(self):
         """Read what is there and restore from it. Never raises; see `ok`, `problem`, `blank`, `newest`.
 
-        `ok` False: the file system cannot be read, or the newest records are damaged, so that the state may be
-        an older one. `problem` with `ok` True: something else was damaged, and got skipped.
+        Also `last`, `first`, `acked`, `boot`, `clean`, `short_boots`, `options_word` and `options_auth` (the
+        regulated options last journalled as adopted, and their authorisation's CRC-32; 0 = never).
+        `ok` False: the file system cannot be read, or the newest records are damaged, so that the state may
+        be an older one. `problem` with `ok` True: something else was damaged, and got skipped.
         """
         try:
             self._lame = not self._scan()
@@ -197,7 +201,7 @@ class Journal:
         self.boot = self._boot + 1
 
     def _scan(self):
-        """Restore everything from flash; return False, and leave all as it was, when there is no reading it."""
+        """Restore everything from flash; return False, and change nothing, when it cannot be read."""
         try:
             names = self._files.listdir()
         except OSError as e:
@@ -213,7 +217,7 @@ class Journal:
 
     def _complain(self, what, error=None):
         if self.problem is None:
-            self.problem = "%s: %s" % (what, error.args[0] if error and error.args else "damaged")
+            self.problem = what + ": " + (str(error.args[0]) if error and error.args else "damaged")
 
     def _restore(self, names):
         tail = False
@@ -295,12 +299,15 @@ class Journal:
         head = struct.unpack_from(_HEAD, block, 0)
         if head[0] != _MAGIC or head[1] != _VERSION or head[3] != first:
             return False
-        (_, _, _, _, self._held, self._lost_to, self._boot, self._short, alive, _, self._round, voids, _) = head
+        (_, _, _, _, self._held, self._lost_to, self._boot, self._short, alive, _, self._round, voids, _) = (
+            head
+        )
         self._alive = alive != 0
         self._round_voids = voids
         for i in range(_COUNTS):
             self._counts[i] = _u32(block, _OFF_COUNTS + 4 * i)
         self._rounds[:] = block[_OFF_ROUNDS : _OFF_ROUNDS + len(self._rounds)]
+        self.options_word, self.options_auth = struct.unpack_from("<II", block, _OFF_OPTIONS)
         return True
 
     def _store(self, first, held):
@@ -317,6 +324,7 @@ class Journal:
         for i in range(_COUNTS):
             struct.pack_into("<I", block, _OFF_COUNTS + 4 * i, self._counts[i])
         block[_OFF_ROUNDS : _OFF_ROUNDS + len(self._rounds)] = self._rounds
+        struct.pack_into("<II", block, _OFF_OPTIONS, self.options_word, self.options_auth)
         struct.pack_into("<I", block, _OFF_CRC, binascii.crc32(memoryview(block)[:_OFF_CRC]))
 
     def _read_segment(self, first):
@@ -364,7 +372,7 @@ class Journal:
         self._bad += bad
 
     def _accept(self, block, at):
-        """Take a record found in flash, unless it repeats what is already known. Returns True when it is new."""
+        """Take a record found in flash; return False when it only repeats what is already known."""
         seq = _u32(block, at + 4)
         if seq <= self.last and (block[at] == KIND_EVENT or seq < self.last):
             return False
@@ -401,7 +409,7 @@ class Journal:
             self._recent[to : to + _SIZE] = state
         self._account(state)
 
-    # -- counters and rounds ---------------------------------------------------------------------------------
+    # -- counters and rounds ---------------------------------------------------------------------------
     def _account(self, r):
         """Bring counters, round summaries and the count of short boots up to date from record `r`."""
         counts = self._counts
@@ -447,6 +455,8 @@ class Journal:
             self._end_round(r, _ABANDONED)
         elif event == EV_CLEAR and a == F_RESTART_STORM:
             self._short = 0
+        elif event == EV_SETTINGS and a:
+            self.options_word, self.options_auth = struct.unpack_from("<II", r, 42)
         elif event == EV_LOST:
             start, end = struct.unpack_from("<II", r, 42)
             if r[41] == _HOLE:
@@ -475,22 +485,25 @@ class Journal:
         self._round_voids = 0
 
     def summary(self, n):
-        """Return the n-th last round (1 .. 10) as a dict, or None: rd rep dice voids end at.
+        """Return the n-th last round (1 .. 10) as a dict, or None: round repeat dice voids end at.
 
-        `dice` is a list of three or None, `end` paid, abandoned or aborted, `at` Unix seconds or None.
+        `dice` is a tuple of three or None, `end` paid, abandoned or aborted, `at` Unix seconds or None.
         """
         if not 1 <= n <= _SUMMARIES:
             return None
-        rd, at, rep, voids, d1, d2, d3, end = struct.unpack_from(_SUMMARY, self._rounds, (n - 1) * _SUMMARY_SIZE)
+        rd, at, rep, voids, d1, d2, d3, end = struct.unpack_from(
+            _SUMMARY, self._rounds, (n - 1) * _SUMMARY_SIZE
+        )
         if not 1 <= end < len(_ENDS):
             return None
-        dice = [d1, d2, d3] if d1 else None
-        return {"rd": rd, "rep": rep, "dice": dice, "voids": voids, "end": _ENDS[end], "at": at or None}
+        dice = (d1, d2, d3) if d1 else None
+        return {"round": rd, "repeat": rep, "dice": dice, "voids": voids, "end": _ENDS[end], "at": at or None}
 
     def counts(self):
-        """Return the life's counters: rounds (paid), voids, pulses, faults {code: n}, dice {figure: n}.
+        """Return the life's counters: rounds (paid), voids, pulses, faults {number: n}, dice {face: n}.
 
-        Faults are keyed by their number in names.FAULTS, only those that occurred; dice by figure's name.
+        Faults have their numbers in names.FAULTS, and only those that occurred; faces are 1 to 6. A face is
+        counted when its round is paid, so a corrected result counts once.
         """
         counts = self._counts
         faults = {}
@@ -499,7 +512,7 @@ class Journal:
                 faults[i] = counts[_FAULTS + i]
         dice = {}
         for i in range(6):
-            dice[LAMPS[2 + i]] = counts[_DICE + i]
+            dice[1 + i] = counts[_DICE + i]
         return {
             "rounds": counts[_ROUNDS],
             "voids": counts[_VOIDS],
@@ -508,7 +521,7 @@ class Journal:
             "dice": dice,
         }
 
-    # -- reading -----------------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------
     def read(self, seq, buf):
         """Fill `buf` (64 bytes) with event `seq` and return True; False when it is not held or is damaged."""
         if seq < self.first or seq > self.last:
@@ -558,9 +571,9 @@ class Journal:
         if self.acked < seq <= self.last:
             self.acked = seq
 
-    # -- room ------------------------------------------------------------------------------------------------------
+    # -- room ------------------------------------------------------------------------------------------
     def room(self, required):
-        """Return True if a further round may start: always, unless nothing unacknowledged may be overwritten."""
+        """Return True if a further round may start: not when `required` and too little is acknowledged."""
         if not required:
             return True
         if self._full and self.acked < self.last:
@@ -574,7 +587,9 @@ class Journal:
         """Return how many of the oldest segments may go, at most `limit` and never the newest."""
         segments = self._segments
         i = 0
-        while i < limit and i + 1 < len(segments) and (not self.required or self.acked >= segments[i + 1] - 1):
+        while (
+            i < limit and i + 1 < len(segments) and (not self.required or self.acked >= segments[i + 1] - 1)
+        ):
             i += 1
         return i
 
@@ -583,9 +598,9 @@ class Journal:
         event = buf[at + 1]
         if event == EV_REFUSED or event == EV_KEY_STUCK or event == EV_LINK:
             return True
-        return (event == EV_COVERED or event == EV_UNCOVERED) and not buf[at + 3] & (FLAG_BETS | FLAG_REPEAT)
+        return (event == EV_COVERED or event == EV_UNCOVERED) and not buf[at + 3] & FLAG_BETS
 
-    # -- writing -----------------------------------------------------------------------------------------------------
+    # -- writing ---------------------------------------------------------------------------------------
     def append(self, queue):
         """Number all records waiting in `queue`, make them durable in one write, and drop them from it.
 
@@ -712,7 +727,7 @@ class Journal:
             self._trim()
 
     def _lost(self, queue, waiting, slot, seq, start, end, kind):
-        """Make, in the scratch buffer, the event that tells which events are gone; its state is the last one's."""
+        """Make in the scratch buffer the event that tells which are gone; its state is the last one's."""
         r = self._scratch
         to = (slot - 1) * _SIZE
         at = queue.slot(waiting - 1)
@@ -789,7 +804,7 @@ class Journal:
             f.close()
         self._tail_n = at // _SIZE
 
-    # -- making room -----------------------------------------------------------------------------------------------
+    # -- making room -----------------------------------------------------------------------------------
     def _trim(self):
         """Delete the segments that are no longer held. What cannot be deleted is tried again next time."""
         doomed = self._doomed

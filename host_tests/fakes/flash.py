@@ -1,4 +1,4 @@
-"""A NOR flash chip that behaves: programming clears bits, erasing sets a block, power can go in mid-operation.
+"""A NOR flash chip that behaves: programming clears bits, erasing sets a block, power can go at any moment.
 
 Offers MicroPython's extended block protocol (readblocks, writeblocks with an offset, ioctl 1 to 6). Runs on
 CPython and MicroPython alike. An *operation* is one program or one erase; reads do not count. Times in ms.
@@ -20,7 +20,7 @@ class Flash:
     """`blocks` blocks of `block_size` bytes, all erased.
 
     `on_stall(ms)`, when set, is called for each erase: 80 ms, and 2 s for every `long_stall_every`-th one
-    (0 = never). `read_only` and `failing` make programs and erases, respectively all operations, raise OSError.
+    (0 = never). `read_only` makes programs and erases raise OSError, `failing` reads too.
     `trace`, when set to a list, receives (kind, block, offset, size) of each operation.
     """
 
@@ -35,6 +35,7 @@ class Flash:
         self.reads = 0
         self.overwrites = 0
         self.powered = True
+        self.world = None  # when set, the supply is the world's
         self.read_only = False
         self.failing = False
         self.on_stall = None
@@ -111,10 +112,19 @@ class Flash:
         return 0
 
     def _alive(self):
-        if not self.powered:
+        if self.world:
+            self.world.alive()
+        elif not self.powered:
             raise PowerCut()
         if self.failing:
             raise OSError(_EIO)
+
+    def _die(self):
+        if self.world:
+            self.world.power_off()
+            self.world.alive()  # raises the world's own PowerCut
+        self.powered = False
+        raise PowerCut()
 
     def _begin(self, kind, block, offset, size):
         """Account for one operation; return how much of it is done: BEFORE, TORN, AFTER or None = all."""
@@ -126,7 +136,6 @@ class Flash:
         if self._cut_in:
             self._cut_in -= 1
             if not self._cut_in:
-                self.powered = False
                 return self._cut_how
         return None
 
@@ -134,7 +143,7 @@ class Flash:
         size = len(buf)
         cut = self._begin("program", block, offset, size)
         if cut == BEFORE:
-            raise PowerCut()
+            self._die()
         self.programs += 1
         self.block_programs[block] += 1
         if cut == TORN:
@@ -148,19 +157,19 @@ class Flash:
             for i in range(size):
                 data[start + i] &= buf[i]
         if cut:
-            raise PowerCut()
+            self._die()
 
     def _erase(self, block):
         cut = self._begin("erase", block, 0, self.block_size)
         if cut == BEFORE:
-            raise PowerCut()
+            self._die()
         self.erases += 1
         self.block_erases[block] += 1
         size = self.block_size // 2 if cut == TORN else self.block_size
         start = block * self.block_size
         self.data[start : start + size] = self._erased[:size]
         if cut:
-            raise PowerCut()
+            self._die()
         if self.on_stall:
             n = self.long_stall_every
             self.on_stall(LONG_STALL_MS if n and self.erases % n == 0 else STALL_MS)

@@ -30,6 +30,9 @@ _ENODEV = 19
 _ENOSPC = 28
 
 
+_mounted = []  # the Storage that MicroPython has at MOUNT
+
+
 class _Port:
     """One mount's wire to the chip; once `live` is False nothing passes."""
 
@@ -84,6 +87,7 @@ class Storage:
             port = _Port(self.flash)
             fs = vfs.VfsLfs2(port, readsize=read_size, progsize=prog_size, lookahead=lookahead, mtime=False)
             vfs.mount(fs, MOUNT)
+            _mounted.append(self)
             files = _MountedFiles(MOUNT)
         else:
             port = _Context(self.flash)
@@ -98,11 +102,14 @@ class Storage:
 
     def unmount(self):
         """Drop the present mount, if any, without writing."""
+        if lfs is None and _mounted and _mounted[0] is not self:
+            _mounted.pop().unmount()
         if self._port:
             self._port.live = False
             if lfs is None:
                 self.files.bury()
                 vfs.umount(MOUNT)
+                _mounted.clear()
         self._port = None
         self._fs = None
         self.files = None
@@ -114,7 +121,7 @@ class Storage:
         n = 0
         done = False
         while not done:  # several files: a full file's end is lost, so the last ones are small
-            part = "%s%d" % (name, n)
+            part = name + str(n)
             try:
                 with self.files.open(part, "wb") as f:
                     for _ in range(16 if n < 64 else 1):
@@ -127,7 +134,7 @@ class Storage:
             n += 1
         while leave > 0 and n > 0:
             n -= 1
-            part = "%s%d" % (name, n)
+            part = name + str(n)
             leave -= max(self.files.size(part), 0)
             size -= max(self.files.size(part), 0)
             self.files.remove(part)
@@ -148,7 +155,7 @@ class Storage:
 
 
 class _MountedFiles(Files):
-    """Files that remembers what it opened last, so that no finaliser finds a file of a dead mount still open."""
+    """Files that remembers what it opened last: no finaliser may find a file of a dead mount still open."""
 
     def __init__(self, root):
         Files.__init__(self, root)
@@ -172,7 +179,7 @@ class _MountedFiles(Files):
 
 
 class _Context:
-    """littlefs-python's side of the wire. An exception of the chip passes through the C code by way of `check`."""
+    """littlefs-python's side of the wire. What the chip raises passes the C code by way of `check`."""
 
     def __init__(self, flash):
         self.flash = flash
