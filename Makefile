@@ -5,9 +5,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-# The environment is remade when one of these changes.
-SETUP := host_tests/requirements.txt host_tests/requirements-stubs.txt pyproject.toml
-STAMP := $(VENV)/made-$(shell cat $(SETUP) | cksum | tr -d ' ')
+# The environment is remade when the requirements or the project's own metadata change.
+SETUP := cat host_tests/requirements*.txt; sed '/^\[tool.pytest/,$$d' pyproject.toml
+STAMP := $(VENV)/made-$(shell { $(SETUP); } | cksum | tr -d ' ')
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help

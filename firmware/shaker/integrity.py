@@ -1,0 +1,156 @@
+"""Is the program the one that was released? Asked before any other application module is imported.
+
+Owns manifest.json's meaning (SPEC 10): {"version": text, "files": {path: SHA-256 in hex}}, paths relative to
+the program's folder. A Python file the manifest does not name is as wrong as a changed one: an import could
+find it first.
+Must import nothing that is itself to be checked, and must never raise for what it finds on the file system.
+A program frozen into the MicroPython image has no files: then the image itself is what vouches for it.
+"""
+
+import binascii
+import hashlib
+import json
+import os
+
+from micropython import const
+
+MANIFEST = "manifest.json"
+_CHUNK = const(512)
+_STEP_CHUNKS = const(8)  # 4 KiB: about 3 ms on an ESP32
+_FOLDER = const(0x4000)
+_DEPTH = const(4)
+
+
+def _walk(root, folder, depth, found):
+    """Add to `found` the paths of all .py and .mpy files below `folder` ("" or "name/")."""
+    try:
+        names = os.listdir(root + "/" + folder)
+    except OSError:
+        return
+    for name in names:
+        path = folder + name
+        if name.endswith(".py") or name.endswith(".mpy"):
+            found.append(path)
+        elif depth:
+            try:
+                mode = os.stat(root + "/" + path)[0]
+            except OSError:
+                continue
+            if mode & _FOLDER:
+                _walk(root, path + "/", depth - 1, found)
+
+
+def program_files(root):
+    """Return the paths, relative to folder `root`, of all program files in it, sorted."""
+    found = []
+    _walk(root, "", _DEPTH, found)
+    found.sort()
+    return found
+
+
+def _sha256(files, path, buf):
+    """Return the SHA-256 of file `path` in hex, or None when it cannot be read."""
+    total = hashlib.sha256()
+    view = memoryview(buf)
+    try:
+        with files.open(path, "rb") as file:
+            n = file.readinto(buf)
+            while n:
+                total.update(view[:n])
+                n = file.readinto(buf)
+    except OSError:
+        return None
+    return binascii.hexlify(total.digest()).decode()
+
+
+def _manifest(files):
+    """Return {path: hex} from manifest.json, or None when it is missing or nonsense."""
+    try:
+        with files.open(MANIFEST, "rb") as file:
+            hashes = json.loads(file.read())["files"]
+    except (OSError, ValueError, TypeError, KeyError, IndexError):
+        return None
+    return hashes if isinstance(hashes, dict) else None
+
+
+def check(files):
+    """Return None if the program in `files` (files.Files) is what its manifest says.
+
+    Otherwise the path of the first file, in sorted order, that is altered, missing or not in the manifest;
+    "manifest.json" when that is missing or nonsense.
+    """
+    found = program_files(files.root)
+    hashes = _manifest(files)
+    if hashes is None:
+        if not found and files.size(MANIFEST) < 0:
+            return None  # frozen
+        return MANIFEST
+    buf = bytearray(_CHUNK)
+    for path in sorted(set(found) | set(hashes)):
+        if path not in hashes or path not in found or _sha256(files, path, buf) != hashes[path]:
+            return path
+    return None
+
+
+class Verifier:
+    """Answers `verify`, a little at a time: SHA-256 over nonce and program, for a host that knows the build.
+
+    Hashed are the nonce as sent (ASCII), then for each program file in sorted order its path, a NUL and its
+    content. A frozen program, which has no files, answers with nonce, "version", NUL and the version.
+    """
+
+    def __init__(self, files):
+        self._files = files
+        self._total = None
+        self._paths = []
+        self._file = None
+        self._buf = bytearray(_CHUNK)
+
+    def start(self, nonce):
+        """Begin anew with `nonce` (ASCII text)."""
+        self._close()
+        self._total = hashlib.sha256(nonce.encode())
+        self._paths = program_files(self._files.root)
+        if not self._paths:
+            from shaker.version import VERSION
+
+            self._total.update(b"version\0" + VERSION.encode())
+
+    def step(self):
+        """Hash up to 4 KiB; return None until all is done, then once the digest in hex.
+
+        A file that can no longer be read is left out: the digest is then not that of any build.
+        """
+        total = self._total
+        if total is None:
+            return None
+        view = memoryview(self._buf)
+        for _ in range(_STEP_CHUNKS):
+            file = self._file
+            if file is not None:
+                n = self._read(file)
+                total.update(view[:n])
+                if not n:
+                    self._close()
+            elif self._paths:
+                path = self._paths.pop(0)
+                try:
+                    self._file = self._files.open(path, "rb")
+                    total.update(path.encode() + b"\0")
+                except OSError:
+                    pass  # as above
+            else:
+                self._total = None
+                return binascii.hexlify(total.digest()).decode()
+        return None
+
+    def _read(self, file):
+        try:
+            return file.readinto(self._buf)
+        except OSError:
+            return 0
+
+    def _close(self):
+        if self._file is not None:
+            self._file.close()
+            self._file = None
