@@ -66,7 +66,7 @@ _FIRST = ("seq", "boot", "t", "at", "ev", "ph", "rd", "rep")
 
 
 def text(thing):
-    """Return compact JSON of what a line said, the same on every interpreter: an event's head, then by name."""
+    """Return compact JSON of what a line said, the same everywhere: an event's head, then by name."""
     if isinstance(thing, dict):
         names = [name for name in _FIRST if name in thing]
         names += sorted([name for name in thing if name not in _FIRST])
