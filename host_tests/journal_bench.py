@@ -1,6 +1,6 @@
-"""A journal over a fake chip with events to put in it, and the proof that a power cut at any operation harms nothing.
+"""A journal over a fake chip, events to put in it, and the proof that no power cut harms it.
 
-Runs on CPython and MicroPython alike: test_journal.py imports it, and also runs it under the real interpreter.
+Runs on CPython and MicroPython alike: test_journal.py imports it, and runs it under the real interpreter.
 """
 
 import struct
@@ -8,16 +8,15 @@ import struct
 import flash as chips
 from flash import Flash
 from power import PowerCut
-from storage import Storage
-
 from shaker import names, record
 from shaker.events import Queue
 from shaker.journal import Journal
 from shaker.state import State
+from storage import Storage
 
 ROUND_APPENDS = 7
 DEFAULT = (32, 2)  # read/prog size as VfsLfs2's defaults, and the records its inline files hold
-PARTITION = (128, 7)  # as board.py mounts the data partition
+PARTITION = (256, 6)  # as board.py mounts the data partition
 
 
 class Broken(Exception):
@@ -123,8 +122,13 @@ class Bench:
 
 
 def alike(rec, event):
-    """Tell whether a record read back is the event handed over: number, time and ack are the journal's own."""
-    return rec[:4] == event[:4] and rec[8:20] == event[8:20] and rec[24:28] == event[24:28] and rec[32:60] == event[32:60]
+    """Tell whether a record is the event handed over: number, time and ack are the journal's own."""
+    return (
+        rec[:4] == event[:4]
+        and rec[8:20] == event[8:20]
+        and rec[24:28] == event[24:28]
+        and rec[32:60] == event[32:60]
+    )
 
 
 def tally(events):
@@ -151,7 +155,7 @@ def tally(events):
 
 
 def inspect(bench, least, most):
-    """Check the freshly opened journal: between `least` and `most` of bench.events, a clean prefix, all counted.
+    """Check a freshly opened journal: a clean prefix of bench.events, `least` to `most` of them, all counted.
 
     `lost` events, which the journal makes by itself, are left aside. Returns how many events are in it.
     """
@@ -164,18 +168,26 @@ def inspect(bench, least, most):
         need(struct.unpack_from("<I", buf, 4)[0] == seq, "number")
         if buf[1] != names.EV_LOST:
             held.append(bytes(buf[:60]))
-    need(not journal.read(journal.first - 1, buf) and not journal.read(journal.last + 1, buf), "beyond the ends")
+    need(
+        not journal.read(journal.first - 1, buf) and not journal.read(journal.last + 1, buf),
+        "beyond the ends",
+    )
     for count in range(most, least - 1, -1):
         if not held or (count >= len(held) and alike(held[-1], bench.events[count - 1])):
             break
     else:
-        raise Broken("no prefix: %d to %d events were expected, %d are held" % (least, most, len(held)))
+        raise Broken(f"no prefix: {least} to {most} events were expected, {len(held)} are held")
     start = count - len(held)
     for i in range(len(held)):
         need(alike(held[i], bench.events[start + i]), "event differs at", i)
     if journal.newest and journal.newest[0] == record.KIND_EVENT:
         need(journal.read(journal.last, buf) and buf == journal.newest, "the newest record is not the state")
-    need(journal.counts() == tally(bench.events[:count]), "counters", journal.counts(), tally(bench.events[:count]))
+    need(
+        journal.counts() == tally(bench.events[:count]),
+        "counters",
+        journal.counts(),
+        tally(bench.events[:count]),
+    )
     return count
 
 
@@ -209,13 +221,15 @@ def cut_everywhere(bench, script, hows=(chips.TORN, chips.BEFORE, chips.AFTER), 
                 del bench.events[found:]
                 bench.start()
                 need(bench.journal.last > last, "no new number")
-                need(struct.unpack_from("<I", bench.journal.newest, 8)[0] == bench.journal.boot, "boot counter")
+                need(
+                    struct.unpack_from("<I", bench.journal.newest, 8)[0] == bench.journal.boot, "boot counter"
+                )
                 boot = bench.journal.boot
                 bench.boot()
                 need(inspect(bench, found + 1, found + 1) == found + 1, "the added event")
                 need(bench.journal.boot == boot + 1, "boots")
             except Broken as e:
-                raise Broken("cut %s at operation %d of %d: %s" % (how, n, operations, e))
+                raise Broken(f"cut {how} at operation {n} of {operations}: {e}") from None
             tried += 1
     bench.back_to(kept)
     return tried
@@ -303,7 +317,7 @@ def prove(step=1, sizes=(DEFAULT, PARTITION), hows=(chips.TORN, chips.BEFORE, ch
 
 # -- figures --------------------------------------------------------------------------------------------
 def wear(sizes=PARTITION, rounds=400, partition_bytes=2 << 20, rounds_per_hour=60, cycles=100000):
-    """Measure what a round costs in flash; return a dict with operations per append and per round, and the life.
+    """Measure what a round costs in flash; return a dict: operations per append and per round, and the life.
 
     `life_years` assumes that LittleFS spreads the erases over the whole partition (it allocates in a ring
     and moves a metadata pair after 100 erases); `worst_block` is the most erased block of the measured run.

@@ -1,13 +1,17 @@
 """The device's file system over a fake chip: a real VfsLfs2 on MicroPython, littlefs-python on CPython.
 
 Both are given the same geometry, so the same file operations cause the same programs and erases
-(test_storage compares them); "power cut at write N" therefore means the same on both interpreters.
-On MicroPython the file system is mounted at /data. A mount that a power cut ended is dead for good: whatever
-its open files still try (a finaliser, say) never reaches the chip.
+(test_storage.py compares them); "power cut at write N" therefore means the same on both interpreters.
+
+Two uses: over a `Flash` alone, where mount() returns the Files; and over a `World`, whose data partition the
+chip then is: there mount() only makes ready what the firmware's own mount_data() mounts at /data. On CPython
+the names `vfs`, and `open` and `os` inside shaker.files, are then this module's. A mount that a power cut
+ended is dead for good: whatever its open files still try (a finaliser, say) never reaches the chip.
 """
 
 import sys
 
+from flash import Flash
 from shaker.files import Files
 
 if sys.implementation.name == "micropython":
@@ -15,6 +19,8 @@ if sys.implementation.name == "micropython":
 
     lfs = None
 else:
+    import os
+
     from littlefs import LittleFSError, lfs
 
 MOUNT = "/data"
@@ -26,11 +32,8 @@ _CREATE = 0x0100
 _TRUNCATE = 0x0400
 _APPEND = 0x0800
 _EIO = 5
-_ENODEV = 19
+_ENOENT = 2
 _ENOSPC = 28
-
-
-_mounted = []  # the Storage that MicroPython has at MOUNT
 
 
 class _Port:
@@ -41,77 +44,108 @@ class _Port:
         self.live = True
 
     def readblocks(self, block, buf, offset=0):
-        if not self.live:
-            return -_EIO
-        return self.flash.readblocks(block, buf, offset)
+        return self.flash.readblocks(block, buf, offset) if self.live else -_EIO
 
     def writeblocks(self, block, buf, offset=0):
-        if not self.live:
-            return -_EIO
-        return self.flash.writeblocks(block, buf, offset)
+        return self.flash.writeblocks(block, buf, offset) if self.live else -_EIO
 
     def ioctl(self, op, arg):
-        if not self.live and op == 6:
+        if op == 6 and not self.live:
             return -_EIO
-        if op in (4, 5, 6):
-            return self.flash.ioctl(op, arg)
-        return 0
+        return self.flash.ioctl(op, arg) if op in (4, 5, 6) else 0
 
 
 class Storage:
-    """The file system on `flash`. `read_size`/`prog_size` as VfsLfs2's readsize/progsize."""
+    """The file system on `target`: a Flash, or a World (then a chip of `blocks` blocks is made here).
 
-    def __init__(self, flash, read_size=READ_SIZE, prog_size=PROG_SIZE, lookahead=LOOKAHEAD):
-        self.flash = flash
+    `chip` is the Flash.
+
+    `read_size`/`prog_size` as VfsLfs2's readsize/progsize; the firmware gives its own in a World.
+    """
+
+    def __init__(self, target, read_size=READ_SIZE, prog_size=PROG_SIZE, lookahead=LOOKAHEAD, blocks=64):
         self._sizes = (read_size, prog_size, lookahead)
+        self.world = None
+        if hasattr(target, "partitions"):
+            self.world = target
+            target = Flash(blocks)
+        self.chip = target
         self._port = None
-        self._fs = None
+        self._tracker = None
         self.files = None
 
     def format(self):
         """Make an empty file system (the technician's act, never the device's); it is not mounted."""
         self.unmount()
-        if lfs is None:
-            read_size, prog_size, lookahead = self._sizes
-            vfs.VfsLfs2.mkfs(_Port(self.flash), readsize=read_size, progsize=prog_size, lookahead=lookahead)
-        else:
-            port = _Context(self.flash)
-            config = self._config(port)
-            port.check(lambda: lfs.format(lfs.LFSFilesystem(), config))
+        port = _Port(self.chip)
+        read_size, prog_size, lookahead = self._sizes
+        make = (FakeVfs if lfs else vfs).VfsLfs2.mkfs
+        make(port, readsize=read_size, progsize=prog_size, lookahead=lookahead)
+
+    def provision(self, name, text):
+        """Put a file on the chip of a World, as a technician does before it goes to the table."""
+        self.chip.world = None
+        try:
+            if self.chip.programs == 0:
+                self.format()
+            files = self._mount()
+            with files.open(name, "w") as f:
+                f.write(text)
+            self.unmount()
+        finally:
+            self.chip.world = self.world
 
     def mount(self):
-        """Mount what is on the chip and return its Files. Raises OSError when there is no file system."""
+        """Over a Flash: mount what is on the chip and return its Files; OSError when there is no file system.
+
+        Over a World: make the chip its data partition, for the firmware to mount; call it before each boot.
+        """
+        if self.world is None:
+            return self._mount()
         self.unmount()
+        self.chip.world = self.world
+        self._port = _Port(self.chip)
+        self.world.partitions["data"] = self._port
+        self._tracker = _Tracker()
+        __import__("shaker.files")  # a fresh one: the firmware is imported anew at each boot
+        module = sys.modules["shaker.files"]
         if lfs is None:
+            module.open = self._tracker.open
+        else:
+            fake = FakeVfs()
+            sys.modules["vfs"] = fake
+            module.open = fake.open
+            module.os = fake
+        return None
+
+    def _mount(self):
+        self.unmount()
+        port = _Port(self.chip)
+        if lfs is None:
+            self._tracker = _Tracker()
             read_size, prog_size, lookahead = self._sizes
-            port = _Port(self.flash)
             fs = vfs.VfsLfs2(port, readsize=read_size, progsize=prog_size, lookahead=lookahead, mtime=False)
             vfs.mount(fs, MOUNT)
-            _mounted.append(self)
-            files = _MountedFiles(MOUNT)
+            files = _TrackedFiles(self._tracker)
         else:
-            port = _Context(self.flash)
-            fs = lfs.LFSFilesystem()
-            port.config = self._config(port)  # littlefs keeps only a pointer to it
-            port.check(lambda: lfs.mount(fs, port.config))
-            files = LfsFiles(fs, port)
+            files = FakeVfs.VfsLfs2(port, *self._sizes).files
         self._port = port
-        self._fs = fs
         self.files = files
         return files
 
     def unmount(self):
         """Drop the present mount, if any, without writing."""
-        if lfs is None and _mounted and _mounted[0] is not self:
-            _mounted.pop().unmount()
         if self._port:
             self._port.live = False
-            if lfs is None:
-                self.files.bury()
+        if self._tracker:
+            self._tracker.bury()
+        if lfs is None:
+            try:
                 vfs.umount(MOUNT)
-                _mounted.clear()
+            except OSError:
+                pass  # nothing is mounted there
         self._port = None
-        self._fs = None
+        self._tracker = None
         self.files = None
 
     def fill(self, leave=0, name="foreign.bin"):
@@ -140,30 +174,16 @@ class Storage:
             self.files.remove(part)
         return size
 
-    def _config(self, port):
-        read_size, prog_size, lookahead = self._sizes
-        return lfs.LFSConfig(
-            context=port,
-            block_size=self.flash.block_size,
-            block_count=self.flash.blocks,
-            read_size=read_size,
-            prog_size=prog_size,
-            cache_size=4 * max(read_size, prog_size),
-            lookahead_size=lookahead,
-            block_cycles=BLOCK_CYCLES,
-        )
 
+class _Tracker:
+    """An open() that remembers what it opened last, so that no finaliser finds a dead mount's file open."""
 
-class _MountedFiles(Files):
-    """Files that remembers what it opened last: no finaliser may find a file of a dead mount still open."""
-
-    def __init__(self, root):
-        Files.__init__(self, root)
+    def __init__(self):
         self._opened = [None] * 4
         self._next = 0
 
-    def open(self, name, mode):
-        file = Files.open(self, name, mode)
+    def open(self, path, mode):
+        file = open(path, mode)
         self._opened[self._next] = file
         self._next = (self._next + 1) & 3
         return file
@@ -178,56 +198,145 @@ class _MountedFiles(Files):
                     pass
 
 
+class _TrackedFiles(Files):
+    def __init__(self, tracker):
+        Files.__init__(self, MOUNT)
+        self._tracker = tracker
+
+    def open(self, name, mode):
+        return self._tracker.open(self.root + "/" + name, mode)
+
+
+class FakeVfs:
+    """CPython's stand-in for the modules `vfs` and, for paths under a mount, `os` and open()."""
+
+    def __init__(self):
+        self._mounts = {}
+
+    class VfsLfs2:
+        """A littlefs on a block device, with what MicroPython's VfsLfs2 configures."""
+
+        def __init__(self, device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD, mtime=False):
+            context = _Context(device)
+            context.config = _config(context, readsize, progsize, lookahead)
+            fs = lfs.LFSFilesystem()
+            context.check(lambda: lfs.mount(fs, context.config))
+            self.files = LfsFiles(fs, context)
+
+        @staticmethod
+        def mkfs(device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD):
+            """Format the device."""
+            context = _Context(device)
+            config = _config(context, readsize, progsize, lookahead)
+            context.check(lambda: lfs.format(lfs.LFSFilesystem(), config))
+
+    def mount(self, fs, path):
+        """Let `path` lead to `fs`."""
+        self._mounts[path] = fs.files
+
+    def umount(self, path):
+        """Forget what is mounted at `path`."""
+        del self._mounts[path]
+
+    def _at(self, path):
+        folder, _, name = path.rpartition("/")
+        if folder not in self._mounts:
+            raise OSError(_ENOENT)
+        return self._mounts[folder], name
+
+    def open(self, path, mode="r"):
+        """As the built-in open; what is not under a mount is the host's."""
+        folder, _, name = path.rpartition("/")
+        if folder in self._mounts:
+            return self._mounts[folder].open(name, mode)
+        return open(path, mode)
+
+    def listdir(self, path):
+        """As os.listdir."""
+        if path in self._mounts:
+            return self._mounts[path].listdir()
+        return os.listdir(path)
+
+    def rename(self, old, new):
+        """As os.rename, within one mount."""
+        files, name = self._at(old)
+        files.rename(name, self._at(new)[1])
+
+    def remove(self, path):
+        """As os.remove."""
+        files, name = self._at(path)
+        files.remove(name)
+
+    def stat(self, path):
+        """As os.stat; only the size is meant."""
+        folder, _, name = path.rpartition("/")
+        if folder not in self._mounts:
+            return os.stat(path)
+        size = self._mounts[folder].size(name)
+        if size < 0:
+            raise OSError(_ENOENT)
+        return (0x8000, 0, 0, 0, 0, 0, size, 0, 0, 0)
+
+
+def _config(context, read_size, prog_size, lookahead):
+    return lfs.LFSConfig(
+        context=context,
+        block_size=context.device.ioctl(5, 0),
+        block_count=context.device.ioctl(4, 0),
+        read_size=read_size,
+        prog_size=prog_size,
+        cache_size=4 * max(read_size, prog_size),
+        lookahead_size=lookahead,
+        block_cycles=BLOCK_CYCLES,
+    )
+
+
 class _Context:
     """littlefs-python's side of the wire. What the chip raises passes the C code by way of `check`."""
 
-    def __init__(self, flash):
-        self.flash = flash
-        self.live = True
-        self.config = None
+    def __init__(self, device):
+        self.device = device
+        self.config = None  # littlefs keeps only a pointer to it
         self._raised = None
 
     def read(self, cfg, block, off, size):
         buf = bytearray(size)
-        if not self._run(lambda: self.flash.readblocks(block, buf, off)):
-            return bytearray(size)
+        self._run(self.device.readblocks, block, buf, off)
         return buf
 
     def prog(self, cfg, block, off, data):
-        return 0 if self._run(lambda: self.flash.writeblocks(block, data, off)) else -_EIO
+        return self._run(self.device.writeblocks, block, data, off)
 
     def erase(self, cfg, block):
-        return 0 if self._run(lambda: self.flash.ioctl(6, block)) else -_EIO
+        return self._run(self.device.ioctl, 6, block)
 
     def sync(self, cfg):
         return 0
 
-    def _run(self, act):
-        if not self.live or self._raised is not None:
-            return False
+    def _run(self, act, *args):
+        if self._raised is not None:
+            return -_EIO
         try:
-            act()
-            return True
+            return act(*args)
         except BaseException as e:  # handed on by check(), on this side of the C code
             self._raised = e
-            return False
+            return -_EIO
 
     def check(self, act):
         """Run a littlefs call; raise what the chip raised, or littlefs's own error as OSError."""
-        if not self.live:
-            raise OSError(_ENODEV)
         self._raised = None
         try:
             result = act()
         except LittleFSError as e:
-            raised, self._raised = self._raised, None
-            if raised is not None:
-                raise raised from None
+            self._raise()
             raise OSError(-e.code, str(e)) from None
+        self._raise()
+        return result
+
+    def _raise(self):
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
-        return result
 
 
 class LfsFiles(Files):
