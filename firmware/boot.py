@@ -1,4 +1,4 @@
-"""Runs first at every start: drives every output safe. Owns nothing else, and nothing may run before it.
+"""Runs first at every start: drives every output safe. Nothing may run before it. main.py imports it for safe().
 
 Imports `machine` alone, opens no file, and holds literal pin numbers, so that nothing it needs can be missing
 or damaged. An output that an earlier run left high, or connected to PWM or RMT, is low and a plain GPIO
@@ -19,5 +19,17 @@ _OUTPUTS = (
 )
 # -- end of the generated block --
 
-for _pin in _OUTPUTS:
-    machine.Pin(_pin, machine.Pin.OUT, value=0)
+
+
+def safe():
+    """Drive every output low as a plain GPIO: off, whatever it was connected to."""
+    for pin in _OUTPUTS:
+        machine.Pin(pin, machine.Pin.OUT, value=0)
+
+
+def alarm():
+    """Sound the alarm: the only output that may act without a program."""
+    machine.Pin(_OUTPUTS[6], machine.Pin.OUT, value=1)
+
+
+safe()

@@ -8,8 +8,8 @@ import json
 import sys
 
 import world as worlds
+from datafs import DataPartition
 from host import Host
-from storage import Storage
 
 from shaker import lights, names
 
@@ -20,12 +20,18 @@ MOVE_MS = 300  # between two movements of a person
 HOST_MS = 5  # the host looks at its line this often
 
 
+if not hasattr(sys, "print_exception"):  # MicroPython has it
+
+    def _print_exception(error, file=None):
+        import traceback
+
+        (file or sys.stderr).write("".join(traceback.format_exception(error)))
+
+    sys.print_exception = _print_exception
+
+
 class Failed(Exception):
     """A scenario's expectation was not met; the text says all."""
-
-
-class Finished(worlds.PowerCut):
-    """Ends the firmware's run when the scenario is over."""
 
 
 def settings_text(options):
@@ -49,22 +55,24 @@ class Table:
         self.world = worlds.World()
         self.note = note
         self.trace = []
-        self.app = None
         self.after_scan = None  # called after every scan
         self.wake_at = None  # the next moment the script acts, in simulated ms
         self.script = None
-        self.crashes = []
+        self.finished = False
+        self.place = {}
         motion = options.get("motion")
         if motion in ("dead", "runaway"):
             self.world.set_motor(motion)
         clock = options.get("clock")
         if clock is not None:
             self.world.origin = (int(clock) - REST_MS) & 0x3FFFFFFF
-        self.storage = Storage(self.world)
-        self.storage.provision("settings.json", settings_text(options))
+        self.data = DataPartition(self.world)
+        self.data.provision("settings.json", settings_text(options))
         self.host = Host(KEY, self.world.line)
         self.host.absent = options.get("link") == "absent"
-        self._seen = {}
+        self.pulsed = 0  # ms between a first pulse and the end of a last one, so far
+        self._observed_at = 0
+        self._seen = (0, 0, 0, 0, 0, 0, 0)
         self._host_at = 0
         self._last_events = 0
 
@@ -113,30 +121,30 @@ class Table:
         world.on_sleep = self.sleep
         while True:
             if not world.powered:
-                self.app = None
-                self.pass_time(1)
+                try:
+                    self.pass_time(1)
+                except worlds.PowerCut:
+                    return
                 continue
             for name in list(sys.modules):
                 if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):
                     del sys.modules[name]
             worlds.install(world)
-            self.storage.mount()
+            self.data.install()
             place = {"__name__": "__main__"}
             self.place = place
             try:
                 self._execute("boot.py", place)
                 self._execute("main.py", place)
-                if not self.idle_ok:
-                    raise Failed("main.py came to an end")
-            except Finished:
-                return
+                raise Failed("main.py came to an end")
             except worlds.PowerCut:
+                if self.finished:
+                    return
                 self._record("power", "off")
             except worlds.Restart as why:
                 self._record("restart", str(why))
-                world.restart(str(why))
-
-    idle_ok = False
+                world.restart()
+            self.data.bury()
 
     def _execute(self, name, place):
         with open(self.program + "/" + name) as f:
@@ -157,7 +165,7 @@ class Table:
             app = self.running()
             if settled and app:
                 return self.settled(app, name)
-            return world.value(name)
+            return world.get(name)
         if name in names.OUTPUTS:
             return world.output(name)
         if name == "lamps":
@@ -189,21 +197,36 @@ class Table:
             return names.LATCH_VALUES[levels >> (2 * i) & 3]
         return names.INPUT_VALUES[name][levels >> (i + 2) & 1]
 
-    WATCHED = ("phase", "fault", "round", "repeat", "lamps") + names.OUTPUTS
-
     def _observe(self):
+        """Note what changed since the last scan."""
+        world = self.world
         seen = self._seen
-        for name in self.WATCHED:
-            value = self.value(name)
-            if seen.get(name) != value:
-                seen[name] = value
-                self._record(name, value)
         app = self.running()
         if app:
-            levels = app.core.inputs.levels & 0x1FFF
-            if seen.get("in") != levels:
-                seen["in"] = levels
-                self._record("in", "%04x" % levels)
+            core = app.core
+            state = core.state
+            inputs = core.inputs.levels & 0x1FFF
+            lamps = core.lamps_lo | core.lamps_hi << 20
+            if core.agitator.pulsing:
+                self.pulsed += world.now - self._observed_at
+            now = (world.outputs, inputs, lamps, state.phase, state.fault, state.round, state.repeat)
+            self._observed_at = world.now
+        else:
+            now = (world.outputs,) + seen[1:]
+        if now == seen:
+            return
+        self._seen = now
+        changed = now[0] ^ seen[0]
+        for i, name in enumerate(names.OUTPUTS):
+            if changed >> i & 1:
+                self._record(name, world.output(name))
+        if now[1] != seen[1]:
+            self._record("in", "%04x" % now[1])
+        if now[2] != seen[2]:
+            self._record("lamps", ",".join(world.lamps()) or "none")
+        for i, name in enumerate(("phase", "fault", "round", "repeat")):
+            if now[3 + i] != seen[3 + i]:
+                self._record(name, self.value(name))
 
     def _record(self, kind, what):
         if isinstance(what, dict):
@@ -233,7 +256,6 @@ class Player:
         self._reply = None
         self._failure = None
         self._pulsed = 0  # ms spent between first and last pulse since the waiting began
-        self._ended = False
 
     def play(self):
         """Play to the end; raises Failed with file, line, time, what was expected and what was seen."""
@@ -260,6 +282,9 @@ class Player:
             wait = next(self._steps)
         except StopIteration:
             self._end()
+        if isinstance(wait, BaseException):
+            table.wake_at = now
+            raise wait
         table.wake_at = now + wait if wait is not None else None
         if self._until:
             table.wake_at = self._until[1]()
@@ -268,9 +293,9 @@ class Player:
                 table.wake_at = now
 
     def _end(self):
-        self._ended = True
+        self.table.finished = True
         self.table.world.power_off()
-        raise Finished()
+        raise worlds.PowerCut("finished")
 
     def _check(self):
         """After every scan: never and always, then whatever is being waited for."""
@@ -299,11 +324,11 @@ class Player:
     def _wait_for(self, condition, ms, describe, stretch=False):
         table = self.table
         start = table.world.now
-        pulsed = table.pulsed_ms()
+        pulsed = table.pulsed
 
         def deadline():
             # The device neither parses nor formats between the first pulse and the end of the last.
-            return start + ms + (table.pulsed_ms() - pulsed if stretch else 0)
+            return start + ms + (table.pulsed - pulsed if stretch else 0)
 
         if not condition():
             self._until = (condition, deadline, describe)
@@ -420,26 +445,30 @@ class Player:
         yield 0
 
     def _do_power_off(self, step):
-        self.table.storage.chip.disarm()
-        yield 0
-        if self.table.world.powered:
-            self.table.wake_at = self.table.world.now
-            self.table.world.power_off()
-            raise worlds.PowerCut()
+        world = self.table.world
+        self.table.data.flash.disarm()
+        if world.powered:
+            world.power_off()
+            yield worlds.PowerCut()
+        else:
+            yield 0
 
     def _do_power_on(self, step):
         self.table.world.power_on()
         yield 0
 
     def _do_power_cut(self, step):
-        self.table.storage.chip.cut_at(step.ms)
+        self.table.data.flash.cut_at(step.ms)
         yield 0
 
     def _do_restart(self, step):
-        yield 0
+        why = 0
         if self.table.world.powered:
-            self.table.wake_at = self.table.world.now
-            self.table.world.reset("reset")
+            try:
+                self.table.world.reset("reset")
+            except worlds.Restart as raised:
+                why = raised
+        yield why
 
     # -- Failing ------------------------------------------------------------------------------------------
 

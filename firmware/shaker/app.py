@@ -57,7 +57,7 @@ class App:
         state.boot = journal.boot
         adoption = config.adopt(files, state.phase == IDLE, journal.options_word, journal.options_auth)
         settings = adoption.settings
-        journal.required = settings.host_required
+        journal.required = settings.host == "required"
         board = hardware.Board(settings)
         queue = Queue()
         core = Core(settings, state, queue, journal.room)
@@ -89,9 +89,9 @@ class App:
             core.round.emit(
                 EV_SETTINGS,
                 1 if adoption.changed else 0,
-                255 if adoption.changed else config.field_index(adoption.refused_field),
+                config.field_index(adoption.refused_field),
                 settings.options_word(),
-                settings.authorisation_crc(),
+                settings.record_crc(),
             )
         if self._journal_down:
             core.round.journal_bad = True

@@ -366,7 +366,7 @@ def mount_data():
         if _virgin(partition):
             print("data partition: blank, making its file system")
             vfs.VfsLfs2.mkfs(partition, readsize=128, progsize=128)
-        vfs.mount(vfs.VfsLfs2(partition, readsize=128, progsize=128), "/data")
+        vfs.mount(vfs.VfsLfs2(partition, readsize=128, progsize=128, mtime=False), "/data")
     except OSError as error:
         print("data partition: cannot be mounted, left as it is:", error)
         return "/no-data", _TAIL_PARTITION

@@ -39,6 +39,7 @@ class Flash:
         self.read_only = False
         self.failing = False
         self.on_stall = None
+        self.on_cut = None  # called when a cut happens: the whole device loses its power
         self.long_stall_every = 0
         self.trace = None
         self._cut_in = 0

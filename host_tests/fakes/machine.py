@@ -281,3 +281,18 @@ def unique_id():
     """Return the chip's id."""
     _world.alive()
     return _world.ident
+
+
+class RTC:
+    """machine.RTC: only the memory that a reset leaves alone and a power cut does not."""
+
+    def __init__(self):
+        _world.alive()
+        self._world = _world
+
+    def memory(self, data=None):
+        """Return the memory's bytes, or replace them."""
+        self._world.alive()
+        if data is None:
+            return self._world.rtc_memory
+        self._world.rtc_memory = bytes(data)

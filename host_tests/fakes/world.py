@@ -13,6 +13,7 @@ Exception.
 from micropython import const
 
 from line import Line
+from power import PowerCut
 from shaker import names, pins
 
 NEVER = const(1 << 60)
@@ -30,10 +31,6 @@ _CAUSES = (POWER_ON, HARD, WATCHDOG, SOFT, DEEP_SLEEP)  # in the order of names.
 _MOTION_BIT = const(1 << 12)
 _PULSES = const(64)
 _SERVO_PERIOD_US = const(20000)
-
-
-class PowerCut(BaseException):
-    """The device has no power."""
 
 
 class Restart(BaseException):
@@ -56,6 +53,7 @@ class World:
         self.origin = origin
         self.new_rmt = new_rmt
         self.boots = 1
+        self.rtc_memory = b""
         self.cause = POWER_ON
         self.ident = b"\x24\x0a\xc4\x00\x00\x01"
         self.line = Line(self)
@@ -157,6 +155,7 @@ class World:
         """Take the power away: outputs off, registers gone, bolts where they are."""
         self._reset(POWER_ON)
         self.powered = False
+        self.rtc_memory = b""
         self._halt = PowerCut
         for pin in self.pixels:  # LEDs are dark without power, and stay so until written
             pixels = self.pixels[pin]
