@@ -20,7 +20,6 @@ _OUTPUTS = (
 # -- end of the generated block --
 
 
-
 def safe():
     """Drive every output low as a plain GPIO: off, whatever it was connected to."""
     for pin in _OUTPUTS:

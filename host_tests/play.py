@@ -32,15 +32,19 @@ def stage(folder):
 
 
 def environment(program):
-    """Return the environment in which either interpreter finds the fakes and the staged program."""
+    """Return {interpreter: environment} in which it finds the fakes and the staged program."""
     path = os.pathsep.join(str(p) for p in (HERE / "fakes", HERE, program))
     shims = os.pathsep.join((path, str(HERE / "shims")))
-    return {**os.environ, "MICROPYPATH": path, "PYTHONPATH": shims, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {
+        "CPython": {**os.environ, "PYTHONPATH": shims, "PYTHONDONTWRITEBYTECODE": "1"},
+        "MicroPython": {**os.environ, "MICROPYPATH": path + os.pathsep + ".frozen"},
+    }
 
 
 def interpreters():
     """Return {name: command}; raises FileNotFoundError when there is no micropython."""
-    micropython = shutil.which("micropython")
+    here = str(pathlib.Path(sys.executable).parent)
+    micropython = shutil.which("micropython", path=os.pathsep.join((here, os.environ.get("PATH", ""))))
     if micropython is None:
         raise FileNotFoundError("no 'micropython' on PATH: run this with `make scenario`, which installs it")
     return {
@@ -49,13 +53,13 @@ def interpreters():
     }
 
 
-def start(command, program, traces, paths):
-    """Start one interpreter on all `paths`."""
+def start(name, command, program, traces, paths):
+    """Start interpreter `name` on all `paths`."""
     traces.mkdir()
     script = str(HERE / "run_scenarios.py")
     return subprocess.Popen(
         [*command, script, str(program), str(traces), *map(str, paths)],
-        env=environment(program),
+        env=environment(program)[name],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -65,14 +69,14 @@ def start(command, program, traces, paths):
 def verdicts(output, count):
     """Return [(passed, explanation)] for each file from what run_scenarios.py printed."""
     found = [None] * count
-    at = None
+    said = []  # what the firmware's top guard printed, say
     for line in output.splitlines():
         words = line.split()
         if len(words) == 2 and words[0] in ("ok", "bad") and words[1].isdigit() and int(words[1]) < count:
-            at = int(words[1])
-            found[at] = (words[0] == "ok", [])
-        elif at is not None and line.startswith("    ") and not found[at][0]:
-            found[at][1].append(line)
+            found[int(words[1])] = (words[0] == "ok", said)
+            said = []
+        else:
+            said.append(line if line.startswith("    ") else "    " + line)
     lost = (False, ["    the interpreter stopped before this file was done:", *output.splitlines()[-12:]])
     return [verdict or lost for verdict in found]
 
@@ -85,7 +89,9 @@ def difference(first, second):
         here = a[i] if i < len(a) else "(end)"
         there = b[i] if i < len(b) else "(end)"
         if here != there:
-            return f"    traces differ at change {i + 1}:\n      CPython     {here}\n      MicroPython {there}"
+            return (
+                f"    traces differ at change {i + 1}:\n      CPython     {here}\n      MicroPython {there}"
+            )
     return None
 
 
@@ -99,7 +105,8 @@ def play(paths, trace=None):
         program = work / "program"
         stage(program)
         running = {
-            name: start(command, program, work / name, paths) for name, command in interpreters().items()
+            name: start(name, command, program, work / name, paths)
+            for name, command in interpreters().items()
         }
         results = {name: verdicts(process.communicate()[0], len(paths)) for name, process in running.items()}
         failed = 0
@@ -133,7 +140,9 @@ def main(argv=None):
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", metavar="FILE", help="scenario files (.scn), or folders of them")
-    parser.add_argument("--trace", metavar="DIR", type=pathlib.Path, help="write every change as JSON lines to DIR")
+    parser.add_argument(
+        "--trace", metavar="DIR", type=pathlib.Path, help="write every change as JSON lines to DIR"
+    )
     args = parser.parse_args(argv)
     paths = []
     wrong = 0

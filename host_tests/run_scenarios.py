@@ -1,7 +1,7 @@
 """Plays scenario files on the interpreter that runs this: PROGRAM TRACES FILE… -> one verdict line a file.
 
 Each file's trace goes to TRACES/<index>.trace. Runs on CPython and on MicroPython; play.py compares them.
-Prints "ok <index>" or "bad <index>" followed by indented lines of explanation.
+Prints "ok <index>" or "bad <index>" after whatever there is to say about that file.
 """
 
 import gc
@@ -25,8 +25,8 @@ def main(program, traces, paths):
             print("ok %d" % index)
         except (Failed, scenario.ScenarioError) as error:
             bad += 1
+            print(str(error))
             print("bad %d" % index)
-            print("    " + str(error).replace("\n", "\n    "))
         if player:
             with open("%s/%d.trace" % (traces, index), "w") as f:
                 for line in player.table.trace:

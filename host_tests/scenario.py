@@ -246,7 +246,9 @@ class _Parser:
                 if n < 1:
                     self.fail("the write to cut at is counted from 1")
                 return Step("power cut", line, ms=n)
-            self.fail("'power %s' is not understood (power on, power off, power cut at write N)" % " ".join(words))
+            self.fail(
+                "'power %s' is not understood (power on, power off, power cut at write N)" % " ".join(words)
+            )
         self.fail("unknown word '%s'" % verb)
 
     def no_more(self, words):
@@ -257,7 +259,9 @@ class _Parser:
         words, ms = self.within(words)
         if words and words[0] == "event":
             name, pairs = self.event(words[1:])
-            return Step("expect event", self.line, pairs, EVENT_MS if ms is None else ms, name, ms is not None)
+            return Step(
+                "expect event", self.line, pairs, EVENT_MS if ms is None else ms, name, ms is not None
+            )
         if words and words[0] == "reply":
             if len(words) != 2:
                 self.fail("expect reply takes 'ok' or an error code")

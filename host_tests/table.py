@@ -144,7 +144,8 @@ class Table:
             except worlds.Restart as why:
                 self._record("restart", str(why))
                 world.restart()
-            self.data.bury()
+            finally:
+                self.data.bury()
 
     def _execute(self, name, place):
         with open(self.program + "/" + name) as f:
@@ -384,7 +385,11 @@ class Player:
         def find():
             events = self.table.host.events
             for i in range(len(events)):
-                if i not in self._taken and events[i]["ev"] == step.word and self._fields(events[i], step.pairs):
+                if (
+                    i not in self._taken
+                    and events[i]["ev"] == step.word
+                    and self._fields(events[i], step.pairs)
+                ):
                     self._taken.append(i)
                     self._marked = len(events)
                     return True

@@ -57,10 +57,10 @@ class App:
         state.boot = journal.boot
         adoption = config.adopt(files, state.phase == IDLE, journal.options_word, journal.options_auth)
         settings = adoption.settings
-        journal.required = settings.host == "required"
+        journal.required = settings.host_required
         board = hardware.Board(settings)
         queue = Queue()
-        core = Core(settings, state, queue, journal.room)
+        core = Core(settings, state, queue, lambda: journal.room(settings.host_required))
         device = Device(core, journal, queue, settings, board.ident, board.cause)
 
         self.board = board
@@ -91,7 +91,7 @@ class App:
                 1 if adoption.changed else 0,
                 config.field_index(adoption.refused_field),
                 settings.options_word(),
-                settings.record_crc(),
+                settings.authorisation_crc(),
             )
         if self._journal_down:
             core.round.journal_bad = True

@@ -111,11 +111,12 @@ class Core:
         the_round.scan(now, inputs)
 
         wanted = 0
-        if the_round.judged:
-            if self.agitator.drive:
-                wanted = DRIVE
-            if s.phase == BETTING and self._board:
-                wanted |= FRONT_BOARD
+        if not the_round.judged:
+            levels = 0  # nothing is believed of the table yet
+        elif self.agitator.drive:
+            wanted = DRIVE
+        elif s.phase == BETTING and self._board:
+            wanted = FRONT_BOARD
         owed = s.owed()
         out = interlock.guard(wanted, levels, s.phase, s.origin, owed, s.service(), self.outputs)
         bolts = self.bolts
