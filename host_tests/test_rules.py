@@ -211,7 +211,7 @@ for a in range(1, 7):
         for c in range(1, 7):
             won = rules.winning((a, b, c))
             print(json.dumps([[a, b, c], [[bet, odds] for bet, odds in won.items()], rules.lamps((a, b, c))]))
-for dice in json.loads(sys.argv[1]):
+for dice in json.loads(sys.stdin.read()):
     try:
         rules.winning(eval(dice))
         print("accepted", dice)

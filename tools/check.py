@@ -133,7 +133,7 @@ def documents():
 
 def steps():
     """Return (name, step) in the order they are reported."""
-    yield "format", module_tool("ruff", "format", "--check", "--quiet")
+    yield "format", module_tool("ruff", "format", "--check", "--quiet", "--output-format=concise")
     yield "lint", module_tool("ruff", "check", "--quiet", "--output-format=concise")
     yield "types of the firmware", module_tool("basedpyright", "-p", "firmware")
     yield "types of host code", module_tool("basedpyright")
