@@ -1,4 +1,4 @@
-"""Runs first at every start: drives every output safe. Nothing may run before it. main.py imports it for safe().
+"""Runs first at every start, before anything else: drives every output safe. main.py imports it for safe().
 
 Imports `machine` alone, opens no file, and holds literal pin numbers, so that nothing it needs can be missing
 or damaged. An output that an earlier run left high, or connected to PWM or RMT, is low and a plain GPIO

@@ -1,9 +1,9 @@
 """Runs after boot.py: checks the program, then runs it; and the top guard, which alone catches everything.
 
-Whatever reaches the top, Ctrl-C included, ends with every output safe, one `fault internal-error` event and a
-restart: never in a REPL with a live output. The REPL is reached on purpose only: Ctrl-C in service mode (key on,
-no round open) leaves a note in RTC memory and restarts, and the next start stops here, outputs safe and without a
-watchdog, for a technician's mpremote. So does a program that does not match its manifest.
+Whatever reaches the top, Ctrl-C included, ends with every output safe, one `fault internal-error` event and
+a restart: never in a REPL with a live output. The REPL is reached on purpose only: Ctrl-C in service mode
+(key on, no round open) leaves a note in RTC memory and restarts, and the next start stops here, outputs safe and
+without a watchdog, for a technician's mpremote. So does a program that does not match its manifest.
 """
 
 import sys

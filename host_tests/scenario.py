@@ -70,7 +70,7 @@ def scalar(text):
 
 
 def unescape(text):
-    """Return the bytes that `raw TEXT` stands for: \\xNN, \\r, \\n, \\t, \\\\ are understood. Raises ValueError."""
+    """Return the bytes that `raw TEXT` stands for (escapes: xNN, r, n, t, 0). Raises ValueError."""
     out = bytearray()
     i = 0
     while i < len(text):

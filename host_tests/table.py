@@ -8,10 +8,9 @@ import json
 import sys
 
 import world as worlds
-from datafs import DataPartition
 from host import Host
-
 from shaker import lights, names
+from storage import Storage
 
 KEY = bytes(range(32))
 REST_MS = 2000  # a scenario's first line meets a table that has been at rest this long
@@ -66,8 +65,8 @@ class Table:
         clock = options.get("clock")
         if clock is not None:
             self.world.origin = (int(clock) - REST_MS) & 0x3FFFFFFF
-        self.data = DataPartition(self.world)
-        self.data.provision("settings.json", settings_text(options))
+        self.storage = Storage(self.world, 128, 128)  # as the firmware mounts a partition of its own
+        self.storage.provision("settings.json", settings_text(options))
         self.host = Host(KEY, self.world.line)
         self.host.absent = options.get("link") == "absent"
         self.pulsed = 0  # ms between a first pulse and the end of a last one, so far
@@ -130,7 +129,7 @@ class Table:
                 if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):
                     del sys.modules[name]
             worlds.install(world)
-            self.data.install()
+            self.storage.mount()
             place = {"__name__": "__main__"}
             self.place = place
             try:
@@ -145,7 +144,7 @@ class Table:
                 self._record("restart", str(why))
                 world.restart()
             finally:
-                self.data.bury()
+                self.storage.unmount()
 
     def _execute(self, name, place):
         with open(self.program + "/" + name) as f:
@@ -213,7 +212,7 @@ class Table:
             now = (world.outputs, inputs, lamps, state.phase, state.fault, state.round, state.repeat)
             self._observed_at = world.now
         else:
-            now = (world.outputs,) + seen[1:]
+            now = (world.outputs, seen[1], seen[2], seen[3], seen[4], seen[5], seen[6])
         if now == seen:
             return
         self._seen = now
@@ -266,7 +265,7 @@ class Player:
         if self._failure:
             raise Failed(self._failure)
 
-    # -- The script: a generator that yields how long to wait -------------------------------------------------
+    # -- The script: a generator that yields how long to wait ----------------------------------------
 
     def _advance(self):
         """Go on with the script at this moment."""
@@ -319,8 +318,7 @@ class Player:
     def _script(self):
         for step in self.scenario.steps:
             self._step = step
-            for wait in getattr(self, "_do_" + step.verb.replace(" ", "_"))(step):
-                yield wait
+            yield from getattr(self, "_do_" + step.verb.replace(" ", "_"))(step)
 
     def _wait_for(self, condition, ms, describe, stretch=False):
         table = self.table
@@ -451,7 +449,7 @@ class Player:
 
     def _do_power_off(self, step):
         world = self.table.world
-        self.table.data.flash.disarm()
+        self.table.storage.chip.disarm()
         if world.powered:
             world.power_off()
             yield worlds.PowerCut()
@@ -463,7 +461,7 @@ class Player:
         yield 0
 
     def _do_power_cut(self, step):
-        self.table.data.flash.cut_at(step.ms)
+        self.table.storage.chip.cut_at(step.ms)
         yield 0
 
     def _do_restart(self, step):

@@ -105,7 +105,7 @@ class Bolts:
         self._owed_drive = mask
 
     def step(self, now, wanted, dome_closed):
-        """Follow `wanted` (names.OUTPUTS mask) at tick `now`. An open dome is not locked empty by a restart."""
+        """Follow `wanted` (names.OUTPUTS mask) at tick `now`; a restart does not lock an open dome empty."""
         told = 0
         driving = 0
         lock = self._lock

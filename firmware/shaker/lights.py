@@ -22,7 +22,7 @@ OFF = COLOURS["off"]
 
 
 def status(phase, service, ms):
-    """Return (r, g, b) for `phase`, blinking at 1 Hz in FAULT and in service mode; ms: 0-999 of the second."""
+    """Return (r, g, b) for `phase`, blinking at 1 Hz in FAULT and service mode; ms: 0-999 of the second."""
     if ms >= 500 and (phase == FAULT or (phase == IDLE and service)):
         return OFF
     return PHASE_COLOURS[phase]

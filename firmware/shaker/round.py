@@ -604,7 +604,7 @@ class Round:
         return OK
 
     def persistent(self, code, present):
-        """Raise or note the end of a cause outside the table: journal-failed, settings-invalid, clock-stalled."""
+        """Note that a cause outside the table (journal, settings, clock) begins, which raises it, or ends."""
         if code == F_JOURNAL_FAILED:
             self.journal_bad = present
         elif code == F_SETTINGS_INVALID:
