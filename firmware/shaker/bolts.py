@@ -16,6 +16,7 @@ from shaker.ticks import ticks_add, ticks_diff
 
 _MINUTE_MS = const(60000)
 _BUDGET_MS = const(12000)  # 20 % of a minute
+_SCAN_MS = const(5)
 
 
 class Bolt:
@@ -24,6 +25,7 @@ class Bolt:
     def __init__(self, bolt_ms):
         self.told = False
         self.driving = False
+        bolt_ms -= bolt_ms % _SCAN_MS  # a drive ends with a scan, and never late
         self._ms = bolt_ms
         self._until = 0
         self._turn = False  # a reversal waits one scan with the drive off
@@ -43,19 +45,20 @@ class Bolt:
             self._used -= 1
         return self._used
 
-    def drive(self, now):
-        """Start driving toward `told` at tick `now`, and account for it."""
+    def drive(self, now, turn=False):
+        """Start driving toward `told` at tick `now` (turn: after a scan's rest), and account for it."""
         self._spend(now)
         self._starts[self._next] = now
         self._next = (self._next + 1) % self._size
         if self._used < self._size:
             self._used += 1
-        self._turn = self.driving
-        self.driving = not self._turn
+        self._turn = turn
+        self.driving = not turn
         self._until = ticks_add(now, self._ms)
 
     def step(self, now, on):
         """Follow the command `on` at tick `now`; return True when the bolt has been told to be on."""
+        turn = self.driving
         if self._turn:
             self._turn = False
             self.driving = True
@@ -67,7 +70,7 @@ class Bolt:
             self._waiting = not on and self._spend(now) + 2 > self._size
             if not self._waiting:
                 self.told = on
-                self.drive(now)
+                self.drive(now, turn)
         else:
             self._waiting = False
         return self.told
@@ -139,3 +142,9 @@ class Bolts:
         self.told = told
         self.driving = driving
         self.busy = owed != 0 or lock.busy() or bar.busy() or dome.busy()
+
+    def tidy(self, now):
+        """Forget old drives; to be called at least once in 2^29 ms, so that a tick is never misread."""
+        self._lock.tidy(now)
+        self._bar.tidy(now)
+        self._dome.tidy(now)
