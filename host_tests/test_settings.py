@@ -466,10 +466,21 @@ def test_a_record_cannot_be_shed_to_change_freely():
 
 
 def test_a_record_known_only_from_the_file_counts_too():
+    for offered in ({"layouts": 2}, {"layouts": 2, "authorisation": RECORD}):
+        table = Table(authorisation=RECORD)
+        table.offer(**offered)  # both files were there before the first start
+        done = adopt(table.files, True, 0, 0)
+        assert done.refused_field == "authorisation" and done.settings.layouts == 1
+
+
+def test_a_record_known_only_from_the_journal_counts_too():
     table = Table(authorisation=RECORD)
-    table.offer(layouts=2)  # both files were there before the first start
-    done = adopt(table.files, True, 0, 0)
-    assert done.refused_field == "authorisation" and done.settings.layouts == 1
+    table.restart()
+    for offered in ({"layouts": 2}, {"layouts": 2, "authorisation": RECORD}):
+        table.put("settings.json", "{")
+        table.offer(**offered)
+        done = table.restart()
+        assert done.fault and done.refused_field == "authorisation" and done.settings.layouts == 1
 
 
 # -- A file system that fails, a supply that goes -----------------------------------------------------------

@@ -391,16 +391,15 @@ def _take_in(files, result, known_word, known_auth):
         kept = {}
         if "key" not in values:  # it cannot be read back, so a technician need not know it
             kept["key"] = old.key
-        if settings.authorisation is None and settings.options_word() == old.options_word():
+        if settings.authorisation is None:
             kept["authorisation"] = old.authorisation
         settings.set(kept)
         # What was journaled may be older than what is in force: the supply may have gone in between.
-        old_auth = old.authorisation_crc()
         if _unauthorised(settings, known_word, known_auth) or _unauthorised(
-            settings, old.options_word(), old_auth
+            settings, old.options_word(), old.authorisation_crc()
         ):
             raise SettingsError("authorisation", "a change of the options needs a new record")
-        if (known_auth or old_auth) and not settings.authorised:  # or the next change would need none either
+        if known_auth and not settings.authorised:  # or the next change would need none either
             raise SettingsError("authorisation", "the record in force is missing")
         before, after = old.authorisation, settings.authorisation
         if before and after and after["adopted"] < before["adopted"]:
