@@ -31,7 +31,7 @@ from shaker.names import (
     WHATS,
     WHYS,
 )
-from shaker.rules import FIGURES, winning
+from shaker.rules import winning
 from shaker.settings import FIELDS
 
 TEXT_MAX = 40  # characters of any free text on the line
@@ -219,7 +219,7 @@ def counts(values):
         values["voids"],
         values["pulses"],
         ",".join(['"%s":%d' % (FAULTS[n], faults[n]) for n in range(1, len(FAULTS)) if faults.get(n)]),
-        ",".join(['"%s":%d' % (figure, dice[figure]) for figure in FIGURES]),
+        ",".join(['"%d":%d' % (face, dice[face]) for face in range(1, 7)]),
     )
 
 
@@ -235,8 +235,8 @@ def summary(n, values):
     dice = values["dice"]
     return '{"n":%d,"rd":%d,"rep":%d,"voids":%d,"end":"%s","at":%s,"dice":%s,"win":%s}' % (
         n,
-        values["rd"],
-        values["rep"],
+        values["round"],
+        values["repeat"],
         values["voids"],
         values["end"],
         _stamp(values["at"]),

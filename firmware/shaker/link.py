@@ -175,15 +175,8 @@ class Link:
     # -- Events ------------------------------------------------------------------------------------
 
     def _event(self, now):
-        """Return the text of the next event to send, or None: due again, then new, then asked for."""
+        """Return the text of the next event to send, or None: a new one, due again, or asked for."""
         self._forget()
-        for i in range(self._flying):
-            if ticks_diff(now, self._due[i]) >= 0:
-                self.resent += 1
-                if self._tries[i] < _LAST_DELAY:
-                    self._tries[i] += 1
-                self._due[i] = ticks_add(now, _RESEND_MS[self._tries[i]])
-                return lines.event(self._records[i])
         journal = self._journal
         if self._flying < WINDOW:
             i = self._flying
@@ -199,6 +192,13 @@ class Link:
                     self._due[i] = ticks_add(now, _RESEND_MS[0])
                     return lines.event(self._records[i])
                 seq += 1
+        for i in range(self._flying):
+            if ticks_diff(now, self._due[i]) >= 0:
+                self.resent += 1
+                if self._tries[i] < _LAST_DELAY:
+                    self._tries[i] += 1
+                self._due[i] = ticks_add(now, _RESEND_MS[self._tries[i]])
+                return lines.event(self._records[i])
         if self._replay:
             buf = bytearray(_SIZE)
             for _ in range(_LOOK):

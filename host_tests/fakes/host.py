@@ -274,7 +274,8 @@ class Host:
             if wanted:
                 self._wanted.insert(0, (cmd, args))
             return
-        self._again = 0
+        if cmd != "hello":
+            self._again = 0
         self._out = None
         self._patience = ASK_MS
         if cmd == "hello" and code is None and "nonce" in reply["ok"]:

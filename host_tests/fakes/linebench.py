@@ -10,7 +10,6 @@ import struct
 from shaker import names, record
 from shaker.events import Queue
 from shaker.link import Link
-from shaker.rules import FIGURES
 
 KEY = bytes(range(32))
 
@@ -80,8 +79,8 @@ class Journal:
         """Return the n-th last round."""
         if n > 2:
             return None
-        dice = [1, 4, 6] if n == 1 else None
-        return {"rd": 13 - n, "rep": 0, "dice": dice, "voids": 1, "end": "paid", "at": None}
+        dice = (1, 4, 6) if n == 1 else None
+        return {"round": 13 - n, "repeat": 0, "dice": dice, "voids": 1, "end": "paid", "at": None}
 
     def counts(self):
         """Return the life's counters."""
@@ -90,7 +89,7 @@ class Journal:
             "voids": 1,
             "pulses": 39,
             "faults": {4: 2},
-            "dice": dict(zip(FIGURES, range(6))),
+            "dice": {1: 0, 2: 1, 3: 2, 4: 3, 5: 4, 6: 5},
         }
 
 
@@ -228,6 +227,7 @@ class Bench:
         self.origin = origin
         self.now = 0
         self._random = 0
+        self._rest = b""
         self.link = Link(
             self.pipe, self.journal, self.queue, self.device, self.settings, self.random, self.verifier
         )
@@ -235,6 +235,12 @@ class Bench:
     def random(self, n):
         self._random += 1
         return bytes([(self._random * 37 + self.journal.boot * 11 + i) & 255 for i in range(n)])
+
+    def heard(self):
+        """Return the whole lines the device has sent since the last call, without their ends."""
+        lines = (self._rest + self.pipe.from_device()).split(b"\r\n")
+        self._rest = lines.pop()
+        return lines
 
     def scan(self):
         """Play one scan as the application does."""
@@ -244,8 +250,11 @@ class Bench:
         self.link.receive()
         if not self.device.pulsing:
             self.link.handle(ticks)
-            if self.queue.count and not self.journal.fails:
-                self.journal.append(self.queue)
+            if self.queue.count:
+                try:
+                    self.journal.append(self.queue)
+                except OSError:
+                    pass  # as the application does: later
             self.link.fill(ticks)
         self.link.send()
 
