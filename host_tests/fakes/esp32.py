@@ -10,6 +10,7 @@ from world import RMT_SIGNAL
 
 _CLOCK_HZ = const(80000000)
 _LONGEST_MS = const(300)
+_SEQUENCES = (tuple, list)
 _world = None
 
 
@@ -79,8 +80,8 @@ class RMT:
         world.alive()
         if self._boot != world.boots:
             raise OSError("RMT of an earlier boot")
-        levels = isinstance(data, (tuple, list))
-        lengths = isinstance(duration, (tuple, list))
+        levels = isinstance(data, _SEQUENCES)
+        lengths = isinstance(duration, _SEQUENCES)
         if not lengths and not levels:
             raise TypeError("object isn't a tuple or list")
         if lengths and levels and len(duration) != len(data):

@@ -1,7 +1,8 @@
 """time's ticks and sleeps over the current World; everything else of time stays real.
 
 On CPython the three calls are added to the time module, which has none of them; on MicroPython, where
-built-in modules cannot be changed, this module takes its place in sys.modules.
+built-in modules cannot be changed, this module takes its place in sys.modules. Both happen as world is
+imported, which must therefore come before any module that imports time.
 """
 
 import sys
@@ -25,12 +26,6 @@ def install(world):
     """Let time act on `world`."""
     global _world
     _world = world
-    if _on_micropython:
-        sys.modules["time"] = sys.modules["faketime"]
-    else:
-        _real.ticks_ms = ticks_ms
-        _real.sleep_ms = sleep_ms
-        _real.ticks_add = ticks_add
 
 
 def ticks_ms():
@@ -54,3 +49,11 @@ def sleep_ms(ms):
 def ticks_add(ticks, delta):
     """As on the ESP32, whose clock wraps at 2^30."""
     return (ticks + delta) & 0x3FFFFFFF
+
+
+if _on_micropython:
+    sys.modules["time"] = sys.modules["faketime"]
+else:
+    _real.ticks_ms = ticks_ms
+    _real.sleep_ms = sleep_ms
+    _real.ticks_add = ticks_add

@@ -227,16 +227,16 @@ class UART:
         count = self._line.readinto(buf, len(buf))
         return bytes(buf[:count]) if count else None
 
-    def write(self, buf, *args):
+    def write(self, buf, first=None, second=None):
         """Take `buf`, its first n bytes (n), or n from an offset (offset, n); return how many, or None."""
         self._world.alive()
         offset = 0
         n = len(buf)
-        if len(args) == 1:
-            n = args[0]
-        elif len(args) == 2:
-            offset = args[0]
-            n = args[1]
+        if second is not None:
+            offset = first
+            n = second
+        elif first is not None:
+            n = first
         if n > len(buf) - offset:
             n = len(buf) - offset
         return self._line.write(buf, offset, n)

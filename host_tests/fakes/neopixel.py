@@ -49,3 +49,4 @@ class NeoPixel:
         """Send the buffer to the chain."""
         self._world.alive()
         self._world.pixels[self.pin.id][:] = self.buf
+        self._world.led_writes += 1

@@ -12,6 +12,7 @@ Exception.
 
 from micropython import const
 
+import faketime  # its import changes time: see there
 from line import Line
 from power import PowerCut
 from shaker import names, pins
@@ -82,6 +83,7 @@ class World:
         self.pulse_at = [0] * _PULSES
         self.pulse_ms = [0] * _PULSES
         self.rmt_writes = 0
+        self.led_writes = 0
         self.feeds = 0
         # Registers.
         self.powered = True
@@ -473,8 +475,6 @@ def install(world):
     import esp32
     import machine
     import neopixel
-
-    import faketime
 
     machine.install(world)
     esp32.install(world)
