@@ -2,10 +2,11 @@
 
 Whatever reaches the top, Ctrl-C included, ends with every output safe, one `fault internal-error` event and
 a restart: never in a REPL with a live output. The REPL is reached on purpose only: Ctrl-C in service mode
-(key on, no round open) leaves a note in RTC memory and restarts, and the next start stops here, outputs safe and
-without a watchdog, for a technician's mpremote. So does a program that does not match its manifest.
+(key on, no round open) leaves a note in RTC memory and restarts, and the next start stops here, outputs safe
+and without a watchdog, for a technician's mpremote. So does a program that does not match its manifest.
 """
 
+import io
 import sys
 import time
 
@@ -36,25 +37,15 @@ def program_folder():
 
 def place(error):
     """Return where `error` was raised, as `module:line`, at most 18 characters."""
-    lines = _Lines()
+    lines = io.StringIO()
     sys.print_exception(error, lines)
     where = "?"
-    for line in lines.text.split("\n"):
+    for line in lines.getvalue().split("\n"):
         if line.strip().startswith("File ") and ", line " in line:
             name, rest = line.split('"')[1], line.split(", line ")[1]
             number = rest.split(",")[0].strip()
             where = name.split("/")[-1].split(".")[0] + ":" + number
     return where[-18:]
-
-
-class _Lines:
-    def __init__(self):
-        self.text = ""
-
-    def write(self, text):
-        """Collect what print_exception says."""
-        self.text += text if isinstance(text, str) else str(bytes(text), "utf-8")
-        return len(text)
 
 
 def main():

@@ -165,7 +165,7 @@ class Table:
             app = self.running()
             if settled and app:
                 return self.settled(app, name)
-            return world.get(name)
+            return world.value(name)
         if name in names.OUTPUTS:
             return world.output(name)
         if name == "lamps":
