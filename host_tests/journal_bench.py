@@ -315,6 +315,40 @@ def prove(step=1, sizes=(DEFAULT, PARTITION), hows=(chips.TORN, chips.BEFORE, ch
     return tried
 
 
+def fail_everywhere(bench, script, step=1):
+    """Run script(bench) with one flash operation that fails, each in turn; append() is then tried again."""
+    kept = bench.keep_here()
+    before = bench.flash.operations
+    script(bench)
+    operations = bench.flash.operations - before
+    tried = 0
+    for n in range(1, operations + 1, step):
+        bench.back_to(kept)
+        was = len(bench.events)
+        plain = bench.journal.append
+        failed = []
+
+        def append(queue, plain=plain, failed=failed):
+            try:
+                plain(queue)
+            except OSError as e:
+                failed.append(e)
+                need(queue.count > 0, "a failed write dropped its events")
+                plain(queue)
+
+        bench.journal.append = append
+        bench.flash.fail_at(n)
+        try:
+            script(bench)
+            bench.boot()
+            inspect(bench, len(bench.events), len(bench.events))
+            need(len(bench.events) > was, "nothing written")
+        except Broken as e:
+            raise Broken(f"failure at operation {n} of {operations}: {e}") from None
+        tried += 1
+    return tried
+
+
 # -- figures --------------------------------------------------------------------------------------------
 def wear(sizes=PARTITION, rounds=400, partition_bytes=2 << 20, rounds_per_hour=60, cycles=100000):
     """Measure what a round costs in flash; return a dict: operations per append and per round, and the life.

@@ -44,6 +44,7 @@ class Flash:
         self.trace = None
         self._cut_in = 0
         self._cut_how = TORN
+        self._fail_in = 0
         self._erased = b"\xff" * block_size
 
     @property
@@ -67,6 +68,7 @@ class Flash:
     def disarm(self):
         """Forget a pending cut."""
         self._cut_in = 0
+        self._fail_in = 0
 
     def power_off(self):
         """Take the supply away: every access raises PowerCut; a pending cut is forgotten."""
@@ -76,6 +78,10 @@ class Flash:
     def power_on(self):
         """Give the supply back. What was programmed is still there."""
         self.powered = True
+
+    def fail_at(self, n):
+        """Let the n-th operation from now (1 = the next) do nothing and raise OSError, once."""
+        self._fail_in = n
 
     # -- damage -----------------------------------------------------------------------------------------
     def flip(self, block, offset, bit):
@@ -134,6 +140,10 @@ class Flash:
             raise OSError(_EROFS)
         if self.trace is not None:
             self.trace.append((kind, block, offset, size))
+        if self._fail_in:
+            self._fail_in -= 1
+            if not self._fail_in:
+                raise OSError(_EIO)
         if self._cut_in:
             self._cut_in -= 1
             if not self._cut_in:

@@ -219,9 +219,8 @@ class FakeVfs:
         def __init__(self, device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD, mtime=False):
             context = _Context(device)
             context.config = _config(context, readsize, progsize, lookahead)
-            fs = lfs.LFSFilesystem()
-            context.check(lambda: lfs.mount(fs, context.config))
-            self.files = LfsFiles(fs, context)
+            context.mount()
+            self.files = LfsFiles(context)
 
         @staticmethod
         def mkfs(device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD):
@@ -297,7 +296,23 @@ class _Context:
     def __init__(self, device):
         self.device = device
         self.config = None  # littlefs keeps only a pointer to it
+        self.fs = None
         self._raised = None
+        self.failed = False
+
+    def mount(self):
+        """Start littlefs afresh from what is on the chip."""
+        self.failed = False
+        fs = lfs.LFSFilesystem()
+        self.check(lambda: lfs.mount(fs, self.config))
+        self.fs = fs
+
+    def recover(self):
+        """Mount anew after the chip raised: this build of littlefs has its assertions on, and aborts on a
+        cache that a failed program left behind, which MicroPython's build overwrites.
+        """
+        if self.failed:
+            self.mount()
 
     def read(self, cfg, block, off, size):
         buf = bytearray(size)
@@ -336,47 +351,51 @@ class _Context:
     def _raise(self):
         raised, self._raised = self._raised, None
         if raised is not None:
+            self.failed = True
             raise raised
 
 
 class LfsFiles(Files):
     """Files over littlefs-python: the same calls into littlefs that MicroPython's VfsLfs2 makes."""
 
-    def __init__(self, fs, port):
+    def __init__(self, context):
         Files.__init__(self, "")
-        self._fs = fs
-        self._port = port
+        self._context = context
+
+    def _do(self, act, *args):
+        self._context.recover()
+        return self._context.check(lambda: act(self._context.fs, *args))
 
     def open(self, name, mode):
-        file = _LfsFile(self._fs, self._port, name, mode)
+        self._context.recover()
+        file = _LfsFile(self._context, name, mode)
         return file if "b" in mode else _Text(file)
 
     def listdir(self):
-        return self._port.check(lambda: [s.name for s in self._scan()])
-
-    def _scan(self):
-        handle = lfs.dir_open(self._fs, "/")
-        found = []
-        while True:
-            entry = lfs.dir_read(self._fs, handle)
-            if not entry:
-                break
-            if entry.name not in (".", ".."):
-                found.append(entry)
-        lfs.dir_close(self._fs, handle)
-        return found
+        return self._do(lambda fs: [entry.name for entry in _entries(fs)])
 
     def rename(self, old, new):
-        self._port.check(lambda: lfs.rename(self._fs, old, new))
+        self._do(lfs.rename, old, new)
 
     def remove(self, name):
-        self._port.check(lambda: lfs.remove(self._fs, name))
+        self._do(lfs.remove, name)
 
     def size(self, name):
         try:
-            return self._port.check(lambda: lfs.stat(self._fs, name)).size
+            return self._do(lfs.stat, name).size
         except OSError:
             return -1
+
+
+def _entries(fs):
+    handle = lfs.dir_open(fs, "/")
+    while True:
+        entry = lfs.dir_read(fs, handle)
+        if not entry:
+            break
+        if entry.name not in (".", ".."):
+            yield entry
+    lfs.dir_close(fs, handle)
 
 
 def _flags(mode):
@@ -391,11 +410,11 @@ def _flags(mode):
 
 
 class _LfsFile:
-    def __init__(self, fs, port, name, mode):
-        self._fs = fs
-        self._port = port
+    def __init__(self, context, name, mode):
+        self._context = context
+        self._fs = context.fs
         flags = lfs.LFSFileFlag(_flags(mode))
-        self._handle = port.check(lambda: lfs.file_open(fs, name, flags))
+        self._handle = context.check(lambda: lfs.file_open(self._fs, name, flags))
 
     def __enter__(self):
         return self
@@ -405,8 +424,8 @@ class _LfsFile:
 
     def read(self, size=-1):
         if size < 0:
-            size = self._do(lambda: lfs.file_size(self._fs, self._handle))
-        return bytes(self._do(lambda: lfs.file_read(self._fs, self._handle, size)))
+            size = self._do(lfs.file_size)
+        return bytes(self._do(lfs.file_read, size))
 
     def readinto(self, buf):
         data = self.read(len(buf))
@@ -414,26 +433,31 @@ class _LfsFile:
         return len(data)
 
     def write(self, data):
-        return self._do(lambda: lfs.file_write(self._fs, self._handle, bytes(data)))
+        return self._do(lfs.file_write, bytes(data))
 
     def seek(self, offset, whence=0):
-        return self._do(lambda: lfs.file_seek(self._fs, self._handle, offset, whence))
+        return self._do(lfs.file_seek, offset, whence)
 
     def tell(self):
-        return self._do(lambda: lfs.file_tell(self._fs, self._handle))
+        return self._do(lfs.file_tell)
 
     def flush(self):
-        self._do(lambda: lfs.file_sync(self._fs, self._handle))
+        self._do(lfs.file_sync)
 
     def close(self):
         handle, self._handle = self._handle, None
-        if handle is not None:
-            self._port.check(lambda: lfs.file_close(self._fs, handle))
+        if handle is not None and self._usable():
+            self._context.check(lambda: lfs.file_close(self._fs, handle))
 
-    def _do(self, act):
+    def _usable(self):
+        return self._fs is self._context.fs and not self._context.failed
+
+    def _do(self, act, *args):
         if self._handle is None:
             raise ValueError("the file is closed")
-        return self._port.check(act)
+        if not self._usable():
+            raise OSError(_EIO)
+        return self._context.check(lambda: act(self._fs, self._handle, *args))
 
 
 class _Text:
