@@ -11,7 +11,7 @@ STAMP := $(VENV)/made-$(shell { $(SETUP); } | cksum | tr -d ' ')
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long check scenario clean
+.PHONY: help venv test test-long check scenario image clean
 
 help: ## list what can be run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ check: $(STAMP) ## formatting, lint, types, cross-compilation, byte budgets, doc
 scenario: $(STAMP) ## play scenario files on both interpreters: FILES="a.scn b.scn"
 	@test -n "$(FILES)" || { echo 'Say which: make scenario FILES="host_tests/scenarios/one_round.scn"' >&2; exit 2; }
 	@$(PY) host_tests/play.py $(FILES)
+
+image: $(STAMP) ## make the release artefacts in build/image
+	@$(PY) -m shakerctl.image
 
 clean: ## remove everything that was made
 	@rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis tools/*.egg-info

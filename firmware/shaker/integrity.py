@@ -17,7 +17,6 @@ from micropython import const
 MANIFEST = "manifest.json"
 _CHUNK = const(512)
 _STEP_CHUNKS = const(8)  # 4 KiB: about 3 ms on an ESP32
-_FOLDER = const(0x4000)
 _DEPTH = const(4)
 
 
@@ -26,18 +25,13 @@ def _walk(root, folder, depth, found):
     try:
         names = os.listdir(root + "/" + folder)
     except OSError:
-        return
+        return  # no folder
     for name in names:
         path = folder + name
         if name.endswith(".py") or name.endswith(".mpy"):
             found.append(path)
         elif depth:
-            try:
-                mode = os.stat(root + "/" + path)[0]
-            except OSError:
-                continue
-            if mode & _FOLDER:
-                _walk(root, path + "/", depth - 1, found)
+            _walk(root, path + "/", depth - 1, found)
 
 
 def program_files(root):

@@ -1,0 +1,124 @@
+"""Release artefacts: the same bytes from any folder, and what is in them is the firmware."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import littlefs
+import pytest
+
+import interpreter
+from shaker.files import Files
+from shaker.integrity import check
+from shakerctl import image, manifest
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    out = tmp_path_factory.mktemp("image")
+    return out, image.build(interpreter.FIRMWARE, out)
+
+
+def everything(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_built_twice_from_two_folders_the_bytes_are_the_same(built, tmp_path):
+    other = tmp_path / "another place" / "firmware"
+    shutil.copytree(interpreter.FIRMWARE, other)
+    for path in other.rglob("*"):
+        os.utime(path, (1, 1))
+    image.build(other, tmp_path / "out")
+    assert everything(tmp_path / "out") == everything(built[0])
+
+
+def test_the_hashes_are_those_of_the_files(built):
+    out, hashes = built
+    found = everything(out)
+    listed = dict(reversed(line.split("  ")) for line in found.pop("SHA256SUMS").decode().splitlines())
+    assert listed == hashes == {path: hashlib.sha256(data).hexdigest() for path, data in found.items()}
+
+
+def test_every_firmware_file_is_in_it_and_passes_its_own_check(built):
+    out, _ = built
+    assert check(Files(str(out / "files"))) is None
+    names = {path.removeprefix("files/") for path in everything(out) if path.startswith("files/")}
+    expected = {
+        name if name in image.SCRIPTS else name.replace(".py", ".mpy")
+        for name in image.sources(interpreter.FIRMWARE)
+    }
+    assert names == expected | {manifest.NAME}
+
+
+def test_the_package_names_files_that_are_there(built):
+    out, _ = built
+    package = json.loads((out / "package.json").read_text())
+    assert package["version"] == image.firmware_version(interpreter.FIRMWARE)
+    assert {path: (out / url).read_bytes() for path, url in package["urls"]} == everything(out / "files")
+
+
+def test_the_file_system_holds_the_same_files(built):
+    out, _ = built
+    data = (out / "littlefs.img").read_bytes()
+    assert len(data) == image.STOCK_VFS_BYTES
+    context = littlefs.UserContext(buffer=bytearray(data))
+    disk = littlefs.LittleFS(context, block_size=4096, block_count=len(data) // 4096)
+    found = {}
+    for folder, _, names in disk.walk("/"):
+        for name in names:
+            path = f"{folder.strip('/')}/{name}".lstrip("/")
+            with disk.open(path, "rb") as file:
+                found[path] = file.read()
+    assert found == everything(out / "files")
+
+
+MOUNT = """
+import sys, vfs
+out = sys.stdin.read()
+class Chip:
+    def __init__(self, data):
+        self.data = data
+    def readblocks(self, block, buf, offset=0):
+        at = block * 4096 + offset
+        buf[:] = self.data[at : at + len(buf)]
+    def writeblocks(self, block, buf, offset=0):
+        raise OSError(30)
+    def ioctl(self, op, arg):
+        return {4: len(self.data) // 4096, 5: 4096}.get(op, 0)
+with open(out + "/littlefs.img", "rb") as file:
+    vfs.mount(vfs.VfsLfs2(Chip(file.read())), "/flash")
+sys.path[:] = ["/flash"]
+from shaker import integrity, rules
+from shaker.files import Files
+print(integrity.check(Files("/flash")), rules.__file__, sorted(rules.winning((1, 1, 1)).items()))
+"""
+
+ROM = MOUNT.replace("VfsLfs2(Chip(file.read()))", "VfsRom(file.read())").replace("littlefs.img", "romfs.img")
+
+
+@pytest.mark.parametrize("script", [MOUNT, ROM], ids=["littlefs", "romfs"])
+def test_a_real_micropython_runs_from_the_image(built, script):
+    said = interpreter.run(script, str(built[0]), path=(), heap_bytes=16_000_000)
+    assert said.startswith("None /flash/shaker/rules.mpy [('colour3', 7)")
+
+
+def test_a_firmware_that_does_not_compile_is_named(tmp_path):
+    shutil.copytree(interpreter.FIRMWARE, tmp_path / "firmware")
+    (tmp_path / "firmware/shaker/rules.py").write_text("match x:\n  case 1: pass\n")
+    with pytest.raises(image.ImageError, match=r"shaker/rules\.py"):
+        image.build(tmp_path / "firmware", tmp_path / "out")
+
+
+@pytest.mark.parametrize(("size", "words"), [(1000, "4096"), (4 * 4096, "cannot take the firmware")])
+def test_a_file_system_that_cannot_be_says_why(size, words):
+    with pytest.raises(image.ImageError, match=words):
+        image.littlefs_image({"main.py": b"x" * 20000}, size)
+
+
+def test_the_command_says_what_is_wrong_in_one_line(tmp_path):
+    words = [sys.executable, "-m", "shakerctl.image", "--out", str(tmp_path / "out"), "--size", "5"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "5 bytes" in done.stderr

@@ -1,0 +1,215 @@
+"""The manifest check and `verify`: the same judgement and the same digest on device and host."""
+
+import json
+
+import pytest
+
+import interpreter
+from shaker.files import Files
+from shaker.integrity import Verifier, check
+from shakerctl import manifest
+
+PROGRAM = {
+    "boot.py": b"import machine\n",
+    "main.py": b"from shaker import app\n",
+    "shaker/app.mpy": bytes(range(256)) * 40,  # more than one step of the verifier
+    "shaker/empty.mpy": b"",
+    "shaker/round.mpy": b"M\x06\x00",
+}
+NONCE = "00112233445566778899aabbccddeeff"
+
+
+def deploy(folder, files=PROGRAM, version="1.0.0"):
+    for path, data in {**files, manifest.NAME: manifest.build(files, version)}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return Files(str(folder))
+
+
+def answer(verifier, nonce):
+    """The digest, and how many steps it took."""
+    verifier.start(nonce)
+    for steps in range(1, 1000):
+        digest = verifier.step()
+        if digest is not None:
+            return digest, steps
+    raise AssertionError("the verifier never ends")
+
+
+def test_what_was_released_passes(tmp_path):
+    assert check(deploy(tmp_path)) is None
+
+
+@pytest.mark.parametrize("path", PROGRAM)
+def test_each_file_altered_or_missing_is_named(tmp_path, path):
+    files = deploy(tmp_path)
+    for data in (PROGRAM[path] + b"x", b"y" + PROGRAM[path][1:]):
+        (tmp_path / path).write_bytes(data)
+        assert check(files) == path
+    (tmp_path / path).unlink()
+    assert check(files) == path
+
+
+@pytest.mark.parametrize(
+    "path", ["round.mpy", "shaker/round.py", "shaker/round/__init__.py", "lib/x.mpy", "a/b/c/x.py"]
+)
+def test_a_python_file_too_many_is_named(tmp_path, path):
+    files = deploy(tmp_path)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_bytes(b"")
+    assert check(files) == path
+
+
+def test_the_first_of_several_is_named(tmp_path):
+    files = deploy(tmp_path)
+    (tmp_path / "shaker/round.mpy").unlink()
+    (tmp_path / "main.py").write_bytes(b"")
+    assert check(files) == "main.py"
+
+
+def test_data_beside_the_program_does_not_matter(tmp_path):
+    files = deploy(tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/00000001.log").write_bytes(b"x")
+    (tmp_path / "settings.json").write_bytes(b"{")
+    assert check(files) is None
+
+
+@pytest.mark.parametrize(
+    "words", [b"", b"{", b"7", b"null", b"[]", b"{}", b'{"files":7}', b'{"files":["main.py"]}', b"\xff\xfe"]
+)
+def test_a_nonsensical_manifest_is_named(tmp_path, words):
+    files = deploy(tmp_path)
+    (tmp_path / manifest.NAME).write_bytes(words)
+    assert check(files) == manifest.NAME
+
+
+def test_hashes_that_are_no_hashes_are_an_altered_file(tmp_path):
+    files = deploy(tmp_path)
+    for value in (None, 7, "", [], "G" * 64):
+        (tmp_path / manifest.NAME).write_text(json.dumps({"files": dict.fromkeys(PROGRAM, value)}))
+        assert check(files) == "boot.py"
+    (tmp_path / manifest.NAME).write_text('{"files": {"a.py": null}}')
+    assert check(files) == "a.py"
+
+
+def test_a_missing_manifest_is_named_unless_the_program_is_frozen(tmp_path):
+    files = deploy(tmp_path)
+    (tmp_path / manifest.NAME).unlink()
+    assert check(files) == manifest.NAME
+    frozen = tmp_path / "frozen"
+    frozen.mkdir()
+    assert check(Files(str(frozen))) is None
+    assert check(Files(str(tmp_path / "nowhere"))) is None
+    (frozen / manifest.NAME).write_bytes(b"{")
+    assert check(Files(str(frozen))) == manifest.NAME
+
+
+def test_the_manifest_is_the_same_bytes_in_any_order():
+    backwards = dict(reversed(PROGRAM.items()))
+    assert manifest.build(backwards, "1.0.0") == manifest.build(PROGRAM, "1.0.0")
+    whole = json.loads(manifest.build({**PROGRAM, manifest.NAME: b"old"}, "1.2.3"))
+    assert whole["version"] == "1.2.3" and sorted(whole["files"]) == sorted(PROGRAM)
+
+
+def test_the_host_knows_the_digest(tmp_path):
+    verifier = Verifier(deploy(tmp_path))
+    for nonce in (NONCE, "", "another"):
+        digest, steps = answer(verifier, nonce)
+        assert digest == manifest.digest(PROGRAM, nonce, "1.0.0")
+        assert steps >= sum(map(len, PROGRAM.values())) // 4096
+    assert verifier.step() is None  # given once
+
+
+def test_the_digest_tells_every_difference(tmp_path):
+    verifier = Verifier(deploy(tmp_path))
+    seen = {answer(verifier, NONCE)[0], answer(verifier, NONCE[1:])[0]}
+    (tmp_path / "main.py").write_bytes(b"# changed\n")
+    seen.add(answer(verifier, NONCE)[0])
+    (tmp_path / "main.py").unlink()
+    seen.add(answer(verifier, NONCE)[0])
+    (tmp_path / "shaker/extra.py").write_bytes(b"")
+    seen.add(answer(verifier, NONCE)[0])
+    assert len(seen) == 5
+
+
+def test_a_new_start_forgets_the_one_before(tmp_path):
+    verifier = Verifier(deploy(tmp_path))
+    verifier.start("x")
+    verifier.step()
+    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE, "1.0.0")
+
+
+class Failing(Files):
+    """A folder in which one file can be neither opened nor, once open, read."""
+
+    def __init__(self, root, path, how):
+        super().__init__(root)
+        self.path, self.how = path, how
+
+    def open(self, name, mode):
+        if name != self.path:
+            return super().open(name, mode)
+        if self.how == "open":
+            raise OSError(5)
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self.close()
+
+    def readinto(self, buf):
+        raise OSError(5)
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("how", ["open", "read"])
+def test_a_file_that_cannot_be_read_is_altered_and_spoils_the_digest(tmp_path, how):
+    deploy(tmp_path)
+    files = Failing(str(tmp_path), "shaker/app.mpy", how)
+    assert check(files) == "shaker/app.mpy"
+    assert answer(Verifier(files), NONCE)[0] != manifest.digest(PROGRAM, NONCE, "1.0.0")
+
+
+def test_a_frozen_program_answers_with_its_version(tmp_path):
+    from shaker.version import VERSION
+
+    assert answer(Verifier(Files(str(tmp_path))), NONCE)[0] == manifest.digest({}, NONCE, VERSION)
+
+
+ON_MICROPYTHON = """
+import sys
+from shaker.files import Files
+from shaker.integrity import Verifier, check
+for folder in sys.stdin.read().split():
+    files = Files(folder)
+    print(check(files))
+    verifier = Verifier(files)
+    verifier.start("00112233445566778899aabbccddeeff")
+    digest = None
+    while digest is None:
+        digest = verifier.step()
+    print(digest)
+"""
+
+
+def test_micropython_agrees(tmp_path):
+    folders = [tmp_path / name for name in ("good", "altered", "extra", "nonsense", "frozen")]
+    for folder in folders:
+        folder.mkdir()
+        if folder.name != "frozen":
+            deploy(folder)
+    (folders[1] / "shaker/app.mpy").write_bytes(b"")
+    (folders[2] / "shaker/round.py").write_bytes(b"")
+    (folders[3] / manifest.NAME).write_bytes(b'{"files":7}')
+    here = []
+    for folder in folders:
+        files = Files(str(folder))
+        here += [str(check(files)), answer(Verifier(files), NONCE)[0]]
+    said = interpreter.run(ON_MICROPYTHON, "\n".join(map(str, folders))).splitlines()
+    assert said == here
+    assert said[0] == "None" and said[1] == manifest.digest(PROGRAM, NONCE, "1.0.0")
