@@ -54,7 +54,8 @@ def test_boot_imports_machine_alone_opens_nothing_and_comes_before_everything():
     imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
     assert [a.name for n in imports for a in n.names] == ["machine"]
     calls = [ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    assert set(calls) == {"machine.Pin"}
+    assert set(calls) == {"machine.Pin", "safe"}
+    assert ast.unparse(tree.body[-1]) == "safe()"
 
 
 def test_boot_holds_the_outputs_of_the_table_as_literals():
