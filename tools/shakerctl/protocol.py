@@ -1,7 +1,7 @@
 """The UART protocol, seen from the host: frames, signing, sessions, and events taken exactly once.
 
 Written from firmware/docs/PROTOCOL.md and apart from the firmware, so that each checks the other. Knows no
-serial port: a port is anything with read(size) -> bytes (may be short or empty) and write(bytes).
+serial port: a port is anything with read(size) -> bytes (short or empty after a moment) and write(bytes).
 Units: seconds where the clock is the host's, milliseconds in what the device says.
 """
 
@@ -112,7 +112,7 @@ def kind(message: Message) -> str | None:
         numbers = all(type(message.get(name)) is int for name in ("seq", "boot", "t", "rd", "rep"))
         return "event" if numbers and isinstance(message.get("ph"), str) else None
     if "hb" in message:
-        return "heartbeat" if type(message["hb"]) is int else None
+        return "heartbeat" if type(message["hb"]) is int and type(message.get("seq")) is int else None
     if type(message.get("re")) is int and ("ok" in message) != ("err" in message):
         return "reply"
     return None
@@ -245,6 +245,7 @@ class Client:
                 self._event(message, now)
             elif what == "heartbeat":
                 self.heartbeat = message
+                self._watch_gap(now, 0)
             else:
                 self._replied(message, now)
         if self._out is not None and now - self._sent_at >= RETRY_S:
@@ -267,7 +268,9 @@ class Client:
         self._watch_gap(now, kept)
 
     def _watch_gap(self, now: float, kept: int) -> None:
-        if not self.receiver.gap:
+        # Who cannot acknowledge is sent only the first few; the heartbeat says that there are more.
+        more = self.key is None and self.heartbeat is not None and self.heartbeat["seq"] > self.receiver.last
+        if not self.receiver.gap and not more:
             self._gap_at = None
         elif kept or self._gap_at is None:
             self._gap_at = now
