@@ -24,7 +24,7 @@ PAGE = (Path(__file__).parent.parent / "firmware" / "docs" / "PROTOCOL.md").read
 class Cable:
     """A serial port to a bench device: each read lets one scan pass. `noise` damages both ways."""
 
-    def __init__(self, key=KEY, ppm=0, seed=1):
+    def __init__(self, key: bytes | None = KEY, ppm=0, seed=1):
         self.pipe = Pipe(rate=57)
         self.bench = Bench(pipe=self.pipe, key=key)
         self.up, self.down = Noise(ppm, seed), Noise(ppm, seed + 1)
@@ -53,9 +53,18 @@ class Cable:
         self.bench.device.emit(names.EV_BOOT)
 
 
-def client(cable, key=KEY, **more):
+def client(cable, key: bytes | None = KEY, **more):
     kept = []
     return Client(cable, key, keep=kept.append, clock=cable.clock, **more), kept
+
+
+def taken(line):
+    """What the firmware makes of one whole line."""
+    splitter = device_frame.Splitter()
+    splitter.take(line + bytes(256 - len(line)), 0, 255, len(line))
+    found = splitter.decode()
+    assert found is not None
+    return found
 
 
 def pump(there, cable, seconds):
@@ -72,9 +81,7 @@ def pump(there, cable, seconds):
 )
 def test_both_sides_sign_alike(key, nonce, number):
     line = protocol.encode(number, "paid", None, key, nonce)
-    splitter = device_frame.Splitter()
-    splitter.take(line + bytes(1024 - len(line)), 0, 1023, len(line))
-    body, mac, thing = splitter.decode()
+    body, mac, thing = taken(line)
     assert thing == {"id": number, "cmd": "paid"}
     assert session.hmac_sha256(key, nonce.encode() + body).hex()[:16].encode() == mac
 
@@ -154,7 +161,7 @@ def test_a_command_is_answered_and_acts():
     assert there.request("result", dice=[1, 4, 6]) == {}
     assert cable.bench.device.done == [("result", (1, 4, 6))]
     assert there.request("rounds", n=1)["rd"] == 12
-    assert there.session["id"] == "a1b2c3d4e5f6"
+    assert there.session is not None and there.session["id"] == "a1b2c3d4e5f6"
 
 
 def test_refusals_and_silence_are_told_apart():
@@ -188,7 +195,7 @@ def test_the_client_keeps_the_link_alive_and_hears_the_heartbeat():
     there, _ = client(cable)
     pump(there, cable, 30)
     assert cable.bench.link.up and cable.bench.journal.last == 1
-    assert there.heartbeat["hb"] >= 29_000
+    assert there.heartbeat is not None and there.heartbeat["hb"] >= 29_000
 
 
 def test_without_a_key_it_listens_and_acknowledges_nothing():
@@ -205,6 +212,7 @@ def test_without_a_key_it_listens_and_acknowledges_nothing():
 def test_every_event_is_kept_once_over_damage_and_restarts_of_both_sides(ppm, seed):
     cable = Cable(ppm=ppm, seed=seed)
     kept: list[dict] = []
+    there, _ = client(cable)
     for life in range(6):
         there = Client(
             cable, KEY, kept.append, last=kept[-1]["seq"] if kept else 0, clock=cable.clock
@@ -252,12 +260,10 @@ def test_the_worked_frames_have_the_right_sums_and_macs():
             assert message is not None, line
             nonce = message.get("ok", {}).get("nonce", nonce)
         else:
-            splitter = device_frame.Splitter()
-            data = line.encode() + b"\r\n"
-            splitter.take(data + bytes(256 - len(data)), 0, 255, len(data))
-            body, mac, thing = splitter.decode()
+            body, mac, thing = taken(line.encode() + b"\r\n")
             assert (mac is not None) == (thing["cmd"] in session._SIGNED)
             if mac is not None:
+                assert nonce is not None
                 assert protocol.sign(KEY, nonce, body).encode() == mac
 
 
@@ -270,9 +276,9 @@ def test_the_worked_frames_are_what_the_firmware_says():
     said = Cable()
     there, _ = client(said)
     there.request("status")
-    assert list(hello) == list(there.session)
+    assert list(hello) == list(there.session or {})
     beat = next(json.loads(text) for text in texts if '"hb"' in text)
-    assert list(beat) == list(there.heartbeat)
+    assert list(beat) == list(there.heartbeat or {})
 
 
 def table(title):

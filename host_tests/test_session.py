@@ -14,23 +14,29 @@ from shaker import frame, session
 OTHER_KEY = bytes(32)
 
 
+def told(line):
+    """What one line says, which must be sound."""
+    thing = host.decode(line)
+    assert thing is not None, line
+    return thing
+
+
 class Talk:
     """One host program, written by hand: says lines, hears replies."""
 
-    def __init__(self, key=KEY):
+    def __init__(self, key: bytes | None = KEY):
         self.bench = Bench(key=key)
-        self.nonce = None
+        self.nonce = ""
         self.number = 0
 
     def raw(self, data):
         """Send bytes; return the replies they caused."""
         self.bench.pipe.to_device(data)
         self.bench.run(60)
-        things = [host.decode(line) for line in self.bench.heard()]
-        assert None not in things
+        things = [told(line) for line in self.bench.heard()]
         return [thing for thing in things if "re" in thing]
 
-    def say(self, cmd, number=None, key=KEY, **args):
+    def say(self, cmd, number=None, key: bytes | None = KEY, **args):
         """Send one command, signed when it must be; return its reply without the number."""
         if number is None:
             self.number += 1

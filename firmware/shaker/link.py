@@ -218,8 +218,10 @@ class Link:
         while gone < self._flying and self._seq[gone] <= acked:
             gone += 1
         if gone:
-            for values in (self._records, self._seq, self._due, self._tries):
-                values[:] = values[gone:] + values[:gone]
+            self._records = self._records[gone:] + self._records[:gone]
+            self._seq = self._seq[gone:] + self._seq[:gone]
+            self._due = self._due[gone:] + self._due[:gone]
+            self._tries = self._tries[gone:] + self._tries[:gone]
             self._flying -= gone
 
     def _hasten(self, now):

@@ -318,6 +318,8 @@ class Host:
         self._transmit(now)
 
     def _transmit(self, now):
+        if self._out is None:
+            return
         self._sent_at = now
         line = self._out[3]
         if self.on_line:

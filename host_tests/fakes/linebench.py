@@ -101,7 +101,7 @@ class Device:
         self.inputs = names.DOME
         self.outputs = names.DOME_LOCK
         self.lamps = 0
-        self.dice = None
+        self.dice = None  # type: tuple | None
         self.service = False
         self.pulsing = False
         self.authorised = False
@@ -109,9 +109,9 @@ class Device:
         self.cause = "power-on"
         self.ident = "a1b2c3d4e5f6"
         self.now = 0
-        self.unix = None
+        self.unix = None  # type: int | None
         self.done = []
-        self.answer = None
+        self.answer = None  # type: str | None
         self._queue = queue
 
     @property
@@ -151,7 +151,7 @@ class Device:
 class Settings:
     """Just enough settings."""
 
-    def __init__(self, key=KEY):
+    def __init__(self, key: "bytes | None" = KEY):
         self.key = key
         self.table = "T-17"
 
@@ -217,12 +217,12 @@ class Bench:
 
     SCAN_MS = 5
 
-    def __init__(self, journal=None, pipe=None, key=KEY, origin=0):
+    def __init__(self, journal=None, pipe=None, key: "bytes | None" = KEY, origin=0, settings=None):
         self.pipe = pipe or Pipe()
         self.journal = journal or Journal()
         self.queue = Queue()
         self.device = Device(self.queue, self.journal.boot)
-        self.settings = Settings(key)
+        self.settings = settings or Settings(key)
         self.verifier = Verifier()
         self.origin = origin
         self.now = 0
