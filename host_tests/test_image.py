@@ -38,7 +38,8 @@ def test_built_twice_from_two_folders_the_bytes_are_the_same(built, tmp_path):
 def test_the_hashes_are_those_of_the_files(built):
     out, hashes = built
     found = everything(out)
-    listed = dict(reversed(line.split("  ")) for line in found.pop("SHA256SUMS").decode().splitlines())
+    lines = [line.split("  ") for line in found.pop("SHA256SUMS").decode().splitlines()]
+    listed = {path: value for value, path in lines}
     assert listed == hashes == {path: hashlib.sha256(data).hexdigest() for path, data in found.items()}
 
 

@@ -264,7 +264,9 @@ class Table:
     def __init__(self, **values):
         self.storage = Storage(Flash(16))
         self.storage.format()
-        self.files = self.storage.mount()
+        files = self.storage.mount()
+        assert files is not None
+        self.files = files
         self.word = self.auth = 0
         if values:
             self.put("settings.json", text(**values))
