@@ -296,18 +296,14 @@ def judge(lines, say):
 """
 
 
-def test_both_interpreters_accept_and_refuse_the_same(tmp_path):
+def test_both_interpreters_accept_and_refuse_the_same():
     lines = [whole.hex() for whole in corpus() if len(whole) <= 256]
-    (tmp_path / "corpus").write_text("\n".join(lines))
     place: dict = {}
     exec(JUDGE, place)
     here: list[str] = []
     place["judge"](lines, here.append)
-    there = interpreter.run(
-        JUDGE + 'judge(open(sys.argv[1]).read().split("\\n"), print)',
-        tmp_path / "corpus",
-        heap_bytes=8_000_000,
-    )
+    code = JUDGE + 'judge(sys.stdin.read().split("\\n"), print)'
+    there = interpreter.run(code, "\n".join(lines), heap_bytes=8_000_000)
     assert there.splitlines() == here
     assert sum(text != "-" for text in here) > 60 and here.count("-") > 500
 
