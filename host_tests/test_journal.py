@@ -1,0 +1,781 @@
+"""The journal: durable, restorable, honest about what it lost, through cuts, damage and a full chip."""
+
+import struct
+
+import pytest
+
+import journal_bench
+from flash import Flash
+from interpreter import InterpreterError, run
+from journal_bench import (
+    DEFAULT,
+    PARTITION,
+    Bench,
+    alike,
+    fail_everywhere,
+    inspect,
+    prove,
+    round_script,
+    small,
+    tally,
+    wear,
+)
+from shaker import names, record
+from shaker.journal import Journal, segment_name
+from storage import Storage
+
+NEVER = 16 * 5  # more rounds than any loop here needs
+
+
+def seq_of(rec):
+    """Return the event number in a record."""
+    return struct.unpack_from("<I", rec, 4)[0]
+
+
+def events(journal):
+    """Return all events held as (name, record)."""
+    found = []
+    for seq in range(journal.first, journal.last + 1):
+        buf = bytearray(64)
+        if journal.read(seq, buf):
+            found.append((names.EVENTS[buf[1]], bytes(buf)))
+    return found
+
+
+def lost(journal):
+    """Return the (from, to) of all `lost` events held."""
+    return [struct.unpack_from("<II", rec, 42) for name, rec in events(journal) if name == "lost"]
+
+
+def rewrite(bench, name, change):
+    """Change a file's content: change(bytearray) -> bytes."""
+    with bench.files.open(name, "rb") as f:
+        data = bytearray(f.read())
+    with bench.files.open(name, "wb") as f:
+        f.write(bytes(change(data)))
+
+
+# -- power cuts -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_a_cut_at_any_operation_loses_nothing_and_invents_nothing(step):
+    assert prove(step) > 1200 // step
+
+
+@pytest.mark.parametrize("step", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_the_same_under_the_real_interpreter(step):
+    code = f"import journal_bench\nprint(journal_bench.prove({step}))"
+    assert int(run(code, heap_bytes=32_000_000, timeout_s=600).split()[-1]) > 1200 // step
+
+
+def test_the_proof_notices_a_journal_that_loses(monkeypatch):
+    monkeypatch.setattr(Journal, "_extend_tail", lambda self, queue, waiting, extra: None)
+    with pytest.raises(journal_bench.Broken):
+        prove(7)
+
+
+def test_a_write_that_fails_is_tried_again_without_loss_or_a_number_twice():
+    for sizes in (DEFAULT, PARTITION):
+        assert fail_everywhere(small(sizes), lambda b: (b.start(), b.round(), b.round())) > 20
+
+
+def test_and_under_the_real_interpreter():
+    code = (
+        "from journal_bench import *\n"
+        "script = lambda b: (b.start(), b.round(), b.round())\n"
+        "print(sum(fail_everywhere(small(s), script) for s in (DEFAULT, PARTITION)))"
+    )
+    assert int(run(code, heap_bytes=32_000_000).split()[-1]) > 40
+
+
+# -- capacity, loss, room -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [DEFAULT, PARTITION])
+def test_a_thousand_events_and_ten_rounds_are_held_after_a_segment_was_dropped(sizes):
+    bench = Bench(sizes)
+    bench.start()
+    paid = 0
+    for _ in range(2):
+        first = bench.journal.first
+        while bench.journal.first == first:
+            paid += 1
+            bench.round((paid % 6 + 1, 2, 3))
+            bench.journal.ack(bench.journal.last)
+        bench.boot()
+        assert bench.journal.last + 1 - bench.journal.first >= 1000
+        assert len(events(bench.journal)) == bench.journal.last + 1 - bench.journal.first
+        for n in range(1, 11):
+            summary = bench.journal.summary(n)
+            number = paid + 1 - n
+            assert summary["round"] == number and summary["dice"] == (number % 6 + 1, 2, 3)
+        assert bench.journal.summary(11) is None and bench.journal.summary(0) is None
+    assert len(bench.files.listdir()) <= 6
+
+
+def test_lost_tells_from_the_first_never_acknowledged_to_the_last_dropped():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.start()
+    bench.round()
+    bench.journal.ack(5)
+    while bench.journal.first == 1:
+        assert lost(bench.journal) == []
+        bench.round()
+    assert lost(bench.journal) == [(6, bench.journal.first - 1)]
+    first = bench.journal.first
+    while bench.journal.first == first:
+        bench.round()
+    bench.boot()
+    assert lost(bench.journal)[-1] == (6, bench.journal.first - 1)
+    assert bench.journal.last == len(bench.events) + 2
+    bench.journal.ack(bench.journal.last)
+    first = bench.journal.first
+    while bench.journal.first == first:
+        bench.round()
+        bench.journal.ack(bench.journal.last)
+    bench.boot()
+    assert len(lost(bench.journal)) == 2, "no loss is told again"
+
+
+def test_what_was_acknowledged_goes_without_a_word():
+    bench = small(PARTITION, acked=True)
+    assert bench.journal.first > 1 and lost(bench.journal) == []
+
+
+def test_the_acknowledgement_survives_with_the_next_record():
+    bench = Bench()
+    bench.start()
+    bench.round()
+    bench.journal.ack(4)
+    bench.journal.ack(3)
+    bench.journal.ack(400)
+    assert bench.journal.acked == 4
+    bench.one(names.EV_TIME)
+    bench.boot()
+    assert bench.journal.acked == 4
+
+
+def test_required_never_overwrites_and_a_round_in_progress_always_fits():
+    bench = Bench(PARTITION, segment=128, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    rounds = 0
+    while bench.journal.room(True):
+        bench.round()
+        rounds += 1
+        assert rounds < 100
+    assert bench.journal.room(False)
+    held = bench.journal.last
+    assert held >= 2 * 128
+    for _ in range(40):  # a round with many repeats goes on although there is no room for a new one
+        bench.round(void=True)
+    assert bench.journal.first == 1 and len(events(bench.journal)) == bench.journal.last
+    assert lost(bench.journal) == []
+    assert not bench.journal.room(True)
+    bench.boot()
+    assert bench.journal.first == 1 and not bench.journal.room(True)
+    bench.journal.ack(bench.journal.last)
+    assert bench.journal.room(True)
+    while bench.journal.first == 1:
+        bench.round()
+        bench.journal.ack(bench.journal.last)
+    assert lost(bench.journal) == []
+
+
+def test_a_full_required_journal_leaves_out_what_changes_no_state():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    for _ in range(12):
+        bench.round()
+    last = bench.journal.last
+    dropped = bench.journal.dropped
+    for _ in range(100):
+        bench.put(names.EV_REFUSED, names.WHAT_START, b=names.WHY_JOURNAL_FULL)
+        bench.journal.append(bench.queue)
+    assert bench.journal.last == last and bench.journal.dropped == dropped + 100 and bench.queue.count == 0
+    bench.put(names.EV_REFUSED)
+    bench.put(names.EV_FAULT, names.F_DOME_OPENED)
+    bench.put(names.EV_COVERED)
+    bench.journal.append(bench.queue)
+    assert bench.journal.last == last + 1 and events(bench.journal)[-1][0] == "fault"
+    bench.boot()
+    assert bench.journal.last == last + 1 and bench.journal.ok
+    bench.journal.ack(bench.journal.last)
+    bench.put(names.EV_REFUSED)
+    bench.journal.append(bench.queue)
+    assert bench.journal.last == last + 2
+
+
+# -- a chip that is full, read-only, absent -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sizes", [DEFAULT, PARTITION])
+def test_a_full_file_system_costs_the_oldest_segment_and_says_so(sizes):
+    bench = Bench(sizes, segment=64, keep=5)
+    bench.start()
+    while len(bench.journal._segments) < 4:
+        bench.round()
+    bench.storage.fill()
+    bench.boot()
+    for _ in range(30):
+        bench.round()
+    assert bench.journal.first > 1
+    bench.boot()
+    assert bench.journal.ok
+    assert lost(bench.journal)[-1] == (1, bench.journal.first - 1)
+    count = inspect(bench, len(bench.events), len(bench.events))
+    assert count == len(bench.events)
+
+
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
+def test_a_cut_anywhere_while_room_is_being_made(step):
+    bench = Bench(DEFAULT, segment=16, keep=9)
+    bench.start()
+    while len(bench.journal._segments) < 5:
+        bench.round()
+    bench.storage.fill()
+    first = bench.journal.first
+
+    def script(bench, steps=None):
+        def act():
+            bench.start()
+            while bench.journal.first == first:
+                bench.round()
+
+        journal_bench._noted(bench, steps, act)
+
+    assert journal_bench.cut_everywhere(bench, script, step=step) > 20 // step
+
+
+def test_full_and_required_refuses_the_round_and_keeps_everything():
+    bench = Bench(PARTITION, segment=64, keep=5)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    bench.round()
+    bench.storage.fill()
+    bench.boot()
+    bench.start()
+    with pytest.raises(OSError) as caught:
+        for _ in range(NEVER):
+            bench.round()
+    assert caught.value.args[0] == 28
+    assert not bench.journal.room(True)
+    waiting = bench.queue.count
+    last = bench.journal.last
+    assert waiting and bench.journal.first == 1
+    for name in bench.files.listdir():
+        if name.startswith("foreign"):
+            bench.files.remove(name)
+    bench.journal.append(bench.queue)
+    assert bench.journal.room(True) and bench.journal.last == last + waiting
+    bench.boot()
+    inspect(bench, len(bench.events), len(bench.events))
+
+
+def test_a_read_only_chip_is_read_and_a_later_try_succeeds():
+    bench = Bench()
+    bench.start()
+    bench.round()
+    bench.flash.read_only = True
+    bench.boot()
+    assert bench.journal.ok and bench.journal.newest[1] == names.EV_PAID
+    bench.put(names.EV_BOOT)
+    for _ in range(3):
+        with pytest.raises(OSError):
+            bench.journal.append(bench.queue)
+        with pytest.raises(OSError):
+            bench.journal.mark(record.MARK_ALIVE)
+    assert bench.queue.count == 1
+    last = bench.journal.last
+    bench.flash.read_only = False
+    bench.append()
+    bench.boot()
+    assert bench.journal.last == last + 1
+    inspect(bench, len(bench.events), len(bench.events))
+
+
+def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
+    from shaker.files import Files
+
+    bench = Bench()
+    bench.put(names.EV_BOOT)
+    for files in (Files(str(tmp_path / "nothing")),):
+        journal = Journal(files)
+        journal.open()
+        assert not journal.ok and journal.problem and journal.newest is None and journal.boot == 1
+        with pytest.raises(OSError):
+            journal.append(bench.queue)
+        assert bench.queue.count == 1
+        assert not journal.read(1, bytearray(64))
+
+
+def test_a_chip_that_fails_later_loses_nothing_known():
+    bench = Bench()
+    bench.start()
+    bench.round()
+    last = bench.journal.last
+    bench.flash.failing = True
+    bench.put(names.EV_COVERED)
+    for _ in range(2):
+        with pytest.raises(OSError):
+            bench.journal.append(bench.queue)
+    assert bench.journal.last == last and bench.journal.newest[1] == names.EV_PAID
+    bench.flash.failing = False
+    bench.append()
+    assert bench.journal.last == last + 1
+
+
+# -- blank, foreign, damaged ----------------------------------------------------------------------------
+
+
+def test_blank():
+    journal = Bench().journal
+    assert journal.ok and journal.problem is None and journal.blank and journal.clean
+    assert (journal.last, journal.first, journal.acked, journal.boot, journal.newest) == (0, 1, 0, 1, None)
+    assert journal.summary(1) is None and journal.counts() == tally([])
+    journal.mark(record.MARK_ALIVE)
+    assert journal.last == 0
+
+
+def test_foreign_and_nonsensical_files_are_left_alone():
+    bench = Bench()
+    strange = {
+        "00000000.log": b"x" * 900,
+        "0000ABCD.log": b"\xff" * 5000,
+        "FFFFFFFF.log": bytes(700),
+        "00000002.log": b"",
+        "0000000g.log": b"1",
+        "000000FF.LOG": b"1",
+        "notes.txt": b"by the technician",
+        "00000007.log": b"SHKJ",
+    }
+    for name, data in strange.items():
+        with bench.files.open(name, "wb") as f:
+            f.write(data)
+    bench.boot()
+    assert bench.journal.ok and bench.journal.blank and bench.journal.problem
+    bench.start()
+    for _ in range(3):
+        bench.round()
+    bench.boot()
+    assert bench.journal.ok and bench.journal.last == len(bench.events) == len(events(bench.journal))
+    for name, data in strange.items():
+        with bench.files.open(name, "rb") as f:
+            assert f.read() == data
+
+
+def test_a_damaged_byte_anywhere_in_the_newest_segment_or_the_tail():
+    bench = small(PARTITION)
+    bench.start()
+    segment = segment_name(bench.journal._segments[-1])
+    good = events(bench.journal)
+    good_state = bytes(bench.journal.newest)
+    last = bench.journal.last
+    kept = bench.keep_here()
+    sizes = {name: bench.files.size(name) for name in (segment, "tail.log")}
+    for name, size in sizes.items():
+        for at in range(0, size, 23):
+            bench.back_to(kept)
+
+            def change(data, at=at):
+                data[at] ^= 1 << (at & 7)
+                return data
+
+            rewrite(bench, name, change)
+            bench.boot()
+            journal = bench.journal
+            if not journal.problem:  # a leftover in the tail, or a byte nothing reads
+                assert journal.newest == good_state and events(journal) == good
+                continue
+            assert journal.last >= last, "a number would be used twice"
+            if journal.ok:
+                assert journal.newest == good_state
+            sound = events(journal)
+            assert all(event in good for event in sound)
+            assert len(sound) >= len(good) - 1
+            bench.one(names.EV_BOOT)
+            bench.boot()
+            assert bench.journal.ok, "the newest record is sound again"
+            assert seq_of(bench.journal.newest) > last
+            if len(sound) < len(good):
+                (start, end) = lost(bench.journal)[-1]
+                missing = [seq_of(rec) for _, rec in good if rec not in [r for _, r in sound]]
+                assert start <= missing[0] <= end
+                count = len(lost(bench.journal))
+                bench.one(names.EV_BOOT)
+                bench.boot()
+                bench.one(names.EV_BOOT)
+                assert len(lost(bench.journal)) == count, "said once"
+
+
+def test_a_damaged_checkpoint_is_made_up_for_by_the_older_segments():
+    bench = small(PARTITION)
+    counts = bench.journal.counts()
+    summary = bench.journal.summary(3)
+    newest = segment_name(bench.journal._segments[-1])
+    rewrite(bench, newest, lambda data: data[:40] + bytes([data[40] ^ 1]) + data[41:])
+    bench.boot()
+    assert bench.journal.ok and newest in bench.journal.problem
+    assert bench.journal.counts() == counts and bench.journal.summary(3) == summary
+
+
+def test_a_newest_segment_of_garbage_is_not_counted_over_again():
+    bench = small(PARTITION)
+    while bench.journal.last + 1 - bench.journal._segments[-1] < 9:
+        bench.round()
+    newest = segment_name(bench.journal._segments[-1])
+    bench.files.remove("tail.log")
+    last = bench.journal.last
+    size = bench.files.size(newest)
+    rewrite(bench, newest, lambda data: b"\x5a" * size)
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.newest is not None
+    assert bench.journal.last >= last - bench.tail
+    held = bench.journal.last
+    bench.one(names.EV_BOOT)
+    bench.boot()
+    assert bench.journal.last > held
+
+
+@pytest.mark.parametrize("length", [0, 1, 300, 511, 512, 513, 600, 700])
+def test_a_segment_cut_short(length):
+    bench = small(PARTITION)
+    newest = segment_name(bench.journal._segments[-1])
+    rewrite(bench, newest, lambda data: data[:length])
+    bench.boot()
+    assert bench.journal.newest is not None
+    for _ in range(3):
+        bench.round()
+    last = bench.journal.last
+    bench.boot()
+    assert bench.journal.ok and bench.journal.last == last
+    seqs = [seq_of(rec) for _, rec in events(bench.journal)]
+    assert seqs[-20:] == list(range(last - 19, last + 1))
+
+
+def test_bits_flipped_anywhere_on_the_chip():
+    bench = small(PARTITION)
+    bench.start()
+    kept = bench.keep_here()
+    good = events(bench.journal)
+    tried = 0
+    used = [i for i in range(0, len(kept[0]), 4096) if kept[0][i : i + 4096] != b"\xff" * 4096]
+    for block in used:
+        for at in range(block, block + 4096, 211):
+            bench.flash.data[:] = kept[0]
+            bench.flash.data[at] ^= 1 << (at % 8)
+            try:
+                files = bench.storage.mount()
+            except OSError:
+                continue  # no file system: see the test without one
+            journal = Journal(files, bench.tail, 16, 3)
+            journal.open()
+            for name, rec in events(
+                journal
+            ):  # LittleFS may fall back to an older commit, not to another story
+                assert (name, rec) in good or name == "lost" or any(alike(rec, e) for e in bench.events)
+            tried += 1
+    assert tried > 100
+
+
+def test_stale_tail_and_marks_never_come_back():
+    bench = Bench(DEFAULT)
+    bench.start()
+    bench.one(names.EV_COVERED)
+    bench.journal.mark(record.MARK_ALIVE, 60)  # now in the tail
+    bench.journal.mark(record.MARK_CLEAN, 61)  # moves all to the segment; the tail keeps a leftover
+    bench.boot()
+    assert bench.journal.clean and bench.journal.newest[1] == record.MARK_CLEAN
+    assert bench.journal.last == 2
+
+
+# -- state, boots, marks --------------------------------------------------------------------------------
+
+
+def test_the_newest_record_is_the_state():
+    bench = Bench()
+    bench.start()
+    bench.state.phase = names.PAYOUT
+    bench.state.round = 12
+    bench.state.die1, bench.state.die2, bench.state.die3 = 1, 4, 6
+    bench.one(names.EV_RESULT)
+    bench.journal.mark(record.MARK_ALIVE, 61, 5)
+    bench.boot()
+    assert (bench.state.phase, bench.state.round) == (names.PAYOUT, 12)
+    assert (bench.state.die1, bench.state.die2, bench.state.die3) == (1, 4, 6)
+    assert not bench.journal.clean
+
+
+def test_clean_and_short_boots():
+    bench = Bench()
+    expected = [0, 1, 2, 3, 4, 5]
+    for n in expected:
+        assert bench.journal.short_boots == n and bench.journal.boot == n + 1
+        bench.start()
+        bench.boot()
+        assert not bench.journal.clean
+    assert bench.journal.short_boots == 6
+    bench.start()
+    bench.journal.mark(record.MARK_ALIVE, 60)
+    bench.boot()
+    assert bench.journal.short_boots == 0 and not bench.journal.clean
+    bench.start()
+    bench.boot()
+    assert bench.journal.short_boots == 1
+    bench.start()
+    bench.journal.mark(record.MARK_CLEAN, 3)
+    bench.boot()
+    assert bench.journal.short_boots == 0 and bench.journal.clean
+    for _ in range(5):
+        bench.start()
+        bench.boot()
+    assert bench.journal.short_boots == 5
+    bench.start()
+    bench.one(names.EV_CLEAR, names.F_RESTART_STORM)
+    bench.boot()
+    assert bench.journal.short_boots == 1
+    bench.start()
+    bench.t_s = 59
+    bench.one(names.EV_COVERED)  # at 60 s
+    bench.boot()
+    assert bench.journal.short_boots == 0
+
+
+def test_short_boots_are_counted_over_segment_changes():
+    bench = Bench(PARTITION, segment=4, keep=3)
+    for n in range(30):
+        assert bench.journal.short_boots == n
+        bench.start()
+        bench.boot()
+
+
+def test_time_is_filled_in_from_the_base():
+    bench = Bench()
+    bench.start()
+    bench.journal.unix_base = 1_900_000_000
+    bench.one(names.EV_TIME)
+    bench.boot()
+    at = [struct.unpack_from("<I", rec, 20)[0] for _, rec in events(bench.journal)]
+    assert at == [0, 1_900_000_002]
+
+
+def test_options_in_force():
+    bench = Bench(PARTITION, segment=4, keep=3)
+    bench.start()
+    bench.one(names.EV_SETTINGS, 1, 0x1234, 0xDEADBEEF)
+    bench.one(names.EV_SETTINGS, 0, 0x9999, 0x1111)
+    for _ in range(20):
+        bench.round()
+        bench.boot()
+        assert (bench.journal.options_word, bench.journal.options_auth) == (0x1234, 0xDEADBEEF)
+
+
+# -- counters and rounds --------------------------------------------------------------------------------
+
+
+def test_dice_are_counted_once_when_paid():
+    bench = Bench()
+    bench.start()
+    bench.round((1, 1, 6))
+    bench.state.phase = names.PAYOUT
+    bench.state.die1 = bench.state.die2 = bench.state.die3 = 2
+    for _ in range(3):
+        bench.one(names.EV_RESULT)
+    assert bench.journal.counts()["dice"] == {1: 2, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1}
+    bench.state.die3 = 3
+    bench.one(names.EV_RESULT)
+    bench.one(names.EV_PAID)
+    assert bench.journal.counts()["dice"] == {1: 2, 2: 2, 3: 1, 4: 0, 5: 0, 6: 1}
+    assert bench.journal.counts()["rounds"] == 2
+
+
+def test_pulses_come_from_shakes_done_and_shakes_stopped():
+    bench = Bench()
+    bench.start()
+    bench.one(names.EV_SHAKE_DONE, 3)
+    bench.one(names.EV_FAULT, names.F_OPENED_IN_SHAKE, 2)
+    bench.put(names.EV_FAULT, names.F_INTERNAL_ERROR)
+    bench.queue.text(b"app.py:77")
+    bench.append()
+    counts = bench.journal.counts()
+    assert counts["pulses"] == 5
+    assert counts["faults"] == {names.F_OPENED_IN_SHAKE: 1, names.F_INTERNAL_ERROR: 1}
+    bench.boot()
+    assert bench.journal.counts() == counts
+
+
+def test_round_summaries():
+    bench = Bench()
+    bench.start()
+    bench.journal.unix_base = 1_800_000_000
+    bench.round((6, 5, 4))
+    state = bench.state
+    bench.round(void=True)  # round 2: void, then repeated and paid
+    state.repeat = 1
+    state.phase = names.SHAKING
+    bench.one(names.EV_SHAKE_START)
+    state.phase = names.PAYOUT
+    state.die1, state.die2, state.die3 = 3, 3, 1
+    bench.one(names.EV_RESULT)
+    state.phase = names.IDLE
+    state.flags = 0
+    bench.one(names.EV_PAID)
+    state.round += 1  # round 3: the shake is aborted before bets opened
+    state.repeat = 0
+    state.die1 = state.die2 = state.die3 = 0
+    state.phase = names.SHAKING
+    bench.one(names.EV_SHAKE_START)
+    state.phase = names.FAULT
+    state.origin = names.SHAKING
+    bench.one(names.EV_FAULT, names.F_OPENED_IN_SHAKE, 1)
+    state.phase = names.IDLE
+    state.origin = 0
+    bench.one(names.EV_CLEAR, names.F_OPENED_IN_SHAKE)
+    bench.round(void=True)  # round 4: void and given up
+    state.phase = names.IDLE
+    state.flags = 0
+    bench.one(names.EV_ABANDONED)
+    bench.boot()
+    got = [bench.journal.summary(n) for n in range(1, 6)]
+    assert all(s["at"] > 1_800_000_000 for s in got[:4])
+    assert [(s["round"], s["repeat"], s["dice"], s["voids"], s["end"]) for s in got[:4]] == [
+        (4, 0, None, 1, "abandoned"),
+        (3, 0, None, 0, "aborted"),
+        (2, 1, (3, 3, 1), 1, "paid"),
+        (1, 0, (6, 5, 4), 0, "paid"),
+    ]
+    assert got[4] is None
+    assert bench.journal.counts()["voids"] == 2
+
+
+# -- cost -----------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """Files that count what is read of which file."""
+
+    def __init__(self, files):
+        self._files = files
+        self.read = {}
+        self.largest = 0
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def open(self, name, mode):
+        """Open, watching."""
+        return _WatchedFile(self, name, self._files.open(name, mode))
+
+
+class _WatchedFile:
+    def __init__(self, watch, name, file):
+        self._watch = watch
+        self._name = name
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *args):
+        self._file.close()
+
+    def readinto(self, buf):
+        """Read, counting."""
+        n = self._file.readinto(buf)
+        self._watch.read[self._name] = self._watch.read.get(self._name, 0) + n
+        self._watch.largest = max(self._watch.largest, len(buf))
+        return n
+
+
+def test_a_boot_reads_the_newest_segment_and_the_tail_only():
+    bench = Bench()
+    bench.start()
+    while bench.journal.last < 1270:
+        bench.round()
+    watch = Watched(bench.files)
+    journal = Journal(watch, bench.tail)
+    journal.open()
+    assert journal.last == bench.journal.last and journal.ok
+    newest = segment_name(journal._segments[-1])
+    assert len(journal._segments) == 5
+    for name, size in watch.read.items():
+        if name not in (newest, "tail.log"):
+            assert size <= 1024
+    assert watch.read[newest] <= bench.files.size(newest) + 1024 + 512
+    assert watch.largest <= 1024
+    watch.read.clear()
+    buf = bytearray(64)
+    assert journal.read(300, buf) and seq_of(buf) == 300
+    assert sum(watch.read.values()) <= 2048
+    watch.read.clear()
+    assert journal.read(301, buf) and seq_of(buf) == 301
+    assert watch.read == {}, "what was read along is not read again"
+    assert journal.read(journal.last, buf) and watch.read == {}, "the newest are in memory"
+
+
+def test_events_behind_many_marks_are_found():
+    bench = Bench()
+    for n in range(120):
+        bench.start()
+        bench.journal.mark(record.MARK_ALIVE, n)
+        bench.journal.mark(record.MARK_CLEAN, n)
+        bench.boot()
+    assert [seq_of(rec) for _, rec in events(bench.journal)] == list(range(1, 121))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "programs", "erases", "years"), [(DEFAULT, 70, 3.2, 30), (PARTITION, 12, 2.4, 40)]
+)
+def test_flash_cost_of_a_round(sizes, programs, erases, years):
+    figures = wear(sizes, 60)
+    assert figures["writes_per_round"] <= 12
+    assert figures["programs_per_round"] <= programs
+    assert figures["erases_per_round"] <= erases
+    assert figures["life_years"] > years
+
+
+def test_memory_stays_flat_under_the_real_interpreter():
+    code = (
+        "import gc, journal_bench as j\n"
+        "b = j.Bench(segment=32, keep=3)\n"
+        "b.append = lambda: b.journal.append(b.queue)\n"
+        "b.start()\n"
+        "def used():\n"
+        "    gc.collect()\n"
+        "    return gc.mem_alloc()\n"
+        "for i in range(40): b.round()\n"
+        "before = used()\n"
+        "for i in range(400): b.round()\n"
+        "print(used() - before, b.journal.first)\n"
+    )
+    grown, first = run(code, heap_bytes=2_000_000).split()
+    assert int(first) > 3000
+    assert int(grown) <= 512
+
+
+def test_a_failing_proof_ends_the_interpreter_with_an_error():
+    with pytest.raises(InterpreterError):
+        run("import journal_bench\njournal_bench.need(False, 'x')")
+
+
+def test_round_script_has_the_seven_appends_the_figures_speak_of():
+    bench = Bench()
+    steps = []
+    round_script(bench, steps)
+    assert len(steps) == 1 + journal_bench.ROUND_APPENDS
+
+
+def test_storage_can_be_small():
+    storage = Storage(Flash(40))
+    storage.format()
+    journal = Journal(storage.mount())
+    journal.open()
+    assert journal.ok
