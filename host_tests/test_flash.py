@@ -1,4 +1,4 @@
-"""The fake chip: programming clears bits, power goes when told to, and it can be ill in all ways asked for."""
+"""The fake chip: programming clears bits, power goes when told to, and it can be ill in many ways."""
 
 import pytest
 

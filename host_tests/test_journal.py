@@ -477,7 +477,7 @@ def test_bits_flipped_anywhere_on_the_chip():
             journal.open()
             for name, rec in events(
                 journal
-            ):  # LittleFS may fall back to an older commit, not to another story
+            ):  # LittleFS may fall back to an older commit
                 assert (name, rec) in good or name == "lost" or any(alike(rec, e) for e in bench.events)
             tried += 1
     assert tried > 100
