@@ -11,7 +11,7 @@ STAMP := $(VENV)/made-$(shell { $(SETUP); } | cksum | tr -d ' ')
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long check scenario image clean
+.PHONY: help venv test test-long check scenario image pins clean
 
 help: ## list what can be run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ scenario: $(STAMP) ## play scenario files on both interpreters: FILES="a.scn b.s
 
 image: $(STAMP) ## make the release artefacts in build/image
 	@$(PY) -m shakerctl.image
+
+pins: $(STAMP) ## remake what follows from the pin table in board/
+	@$(PY) board/generate.py
 
 clean: ## remove everything that was made
 	@rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis tools/*.egg-info
