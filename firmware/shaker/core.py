@@ -52,6 +52,8 @@ class Core:
         self.driving = 0
         self.lamps_lo = 0
         self.lamps_hi = 0
+        self._won_lo = 0  # the lamps of the dice, lit or not
+        self._won_hi = 0
         self.moved = True
         self.scans = 0
         self.bolts_stay = False  # after a restart storm, or without a known state, no bolt is driven at boot
@@ -68,6 +70,7 @@ class Core:
         self._last = now
         self.bolts.assume(self._resting_bolts())
         self.outputs = self.bolts.told
+        self.relight()
 
     def _resting_bolts(self):
         # Where the bolts stand, by the state before the restart: it moved none of them.
@@ -176,17 +179,15 @@ class Core:
 
     def _light(self, owed):
         s = self.state
-        if owed and s.die1 and self.settings.layout_lamps:
-            if not self.lamps_lo and not self.lamps_hi:
-                self.lamps_lo, self.lamps_hi = rules.lamps((s.die1, s.die2, s.die3))
-        elif self.lamps_lo or self.lamps_hi:
-            self.lamps_lo = 0
-            self.lamps_hi = 0
+        lit = owed and s.die1
+        self.lamps_lo = self._won_lo if lit else 0
+        self.lamps_hi = self._won_hi if lit else 0
 
     def relight(self):
-        """The dice changed: work the lamps out anew in the next scan."""
-        self.lamps_lo = 0
-        self.lamps_hi = 0
+        """The dice changed: work the lamps out, outside a scan because that allocates."""
+        s = self.state
+        if s.die1 and self.settings.layout_lamps:
+            self._won_lo, self._won_hi = rules.lamps((s.die1, s.die2, s.die3))
         self._rest = False
 
 
