@@ -1,4 +1,4 @@
-"""The functional core on a bench of its own: contacts in, outputs and events out, no board, no flash, no line.
+"""The functional core on a bench of its own: contacts in, outputs and events out; no board, flash or line.
 
 Owns a table's contacts and a motor that follows the drive (spins up, coasts), and steps `core.Core` every
 5 ms of a clock with any origin. For unit tests; runs on CPython and, for the allocation test, on MicroPython.

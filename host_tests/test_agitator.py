@@ -1,5 +1,7 @@
 """Three pulses, alike and on time; what the motion sensor says about them (SPEC section 5)."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,7 +77,7 @@ def test_a_late_scan_moves_the_rest_so_that_the_two_gaps_stay_alike(at_scan, lat
             last = agitator.drive
             edges.append(now)
     assert len(edges) == 6
-    lengths = [b - a for a, b in zip(edges, edges[1:], strict=False)]
+    lengths = [b - a for a, b in pairwise(edges)]
     for length, due in zip(lengths, (250, 350, 250, 350, 250), strict=True):
         assert length >= due - 10
     assert sum(length > due + 10 for length, due in zip(lengths, (250, 350, 250, 350, 250), strict=True)) <= 1

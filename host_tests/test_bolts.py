@@ -15,7 +15,8 @@ bolt_times = st.sampled_from([200, 201, 203, 250, 600, 601, 1000, 1999, 2000])
 origins = st.sampled_from([*ORIGINS, (1 << 30) - 30000, (1 << 29) - 30000])
 # How long each command stands, ms: quick reversals, comfortable ones, long rests.
 stands = st.lists(
-    st.one_of(st.sampled_from([5, 10, 50, 200, 600, 605]), st.integers(1, 700).map(lambda n: n * 5)), max_size=150
+    st.one_of(st.sampled_from([5, 10, 50, 200, 600, 605]), st.integers(1, 700).map(lambda n: n * 5)),
+    max_size=150,
 )
 
 
@@ -192,7 +193,9 @@ def test_a_dome_that_is_off_is_not_locked_empty_by_a_restart():
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.lists(st.tuples(st.sampled_from([0, LOCK, BAR, DOME, LOCK | DOME, BAR | DOME]), st.integers(1, 300))))
+@given(
+    st.lists(st.tuples(st.sampled_from([0, LOCK, BAR, DOME, LOCK | DOME, BAR | DOME]), st.integers(1, 300)))
+)
 def test_lock_and_bar_are_never_told_to_be_on_together(commands):
     bolts = Bolts(600)
     now = 0

@@ -92,7 +92,9 @@ class Model:
 words = st.integers(0, 0x1FFF)
 runs = st.lists(st.tuples(words, st.integers(1, 9)), min_size=1, max_size=40)
 one_bit_runs = st.lists(
-    st.tuples(st.integers(0, 12).map(lambda i: 1 << i) | st.just(0), st.integers(1, 9)), min_size=1, max_size=60
+    st.tuples(st.integers(0, 12).map(lambda i: 1 << i) | st.just(0), st.integers(1, 9)),
+    min_size=1,
+    max_size=60,
 )
 
 

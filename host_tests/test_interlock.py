@@ -25,7 +25,8 @@ WANTED = (
     0x7F,
 )
 TOLD = [
-    sum(bit for bit, on in zip((4, 8, 16), pick, strict=True) if on) for pick in product((False, True), repeat=3)
+    sum(bit for bit, on in zip((4, 8, 16), pick, strict=True) if on)
+    for pick in product((False, True), repeat=3)
 ]
 
 

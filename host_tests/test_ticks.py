@@ -39,7 +39,15 @@ def test_half_the_circle_away_is_the_past(start):
 
 @pytest.mark.parametrize(
     ("raw", "folded"),
-    [(0, 0), (5, 5), (WRAP - 1, WRAP - 1), (WRAP, 0), (WRAP + 7, 7), ((1 << 62) - 1, WRAP - 1), (3 * WRAP + 9, 9)],
+    [
+        (0, 0),
+        (5, 5),
+        (WRAP - 1, WRAP - 1),
+        (WRAP, 0),
+        (WRAP + 7, 7),
+        ((1 << 62) - 1, WRAP - 1),
+        (3 * WRAP + 9, 9),
+    ],
 )
 def test_fold_takes_the_ticks_of_any_port(raw, folded):
     assert fold(raw) == folded
