@@ -65,6 +65,8 @@ class World:
         self._stuck = 0
         self._pinned = None
         self.bounce_ms = 0
+        self.noise_ms = 0  # every contact chatters this long at each edge of the drive
+        self._drive = 0
         self._bouncing = [0] * len(names.CONTACTS)  # when each contact comes to rest
         self._chatter = 0
         self.contacts = 0
@@ -346,6 +348,11 @@ class World:
         soonest = NEVER
         drive = self.pin_level(pins.AGITATOR)
         enable = self.pin_level(pins.AGITATOR_ENABLE)
+        if drive != self._drive:
+            self._drive = drive
+            if self.noise_ms:
+                for i in range(len(self._bouncing)):
+                    self._bouncing[i] = now + self.noise_ms
         for i in range(8):
             end = self.rmt_end[i]
             if end != NEVER and now < end < soonest:
