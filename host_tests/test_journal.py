@@ -374,6 +374,7 @@ def test_a_damaged_byte_anywhere_in_the_newest_segment_or_the_tail():
     bench.start()
     segment = segment_name(bench.journal._segments[-1])
     good = events(bench.journal)
+    assert bench.journal.newest is not None
     good_state = bytes(bench.journal.newest)
     last = bench.journal.last
     kept = bench.keep_here()
@@ -475,9 +476,7 @@ def test_bits_flipped_anywhere_on_the_chip():
                 continue  # no file system: see the test without one
             journal = Journal(files, bench.tail, 16, 3)
             journal.open()
-            for name, rec in events(
-                journal
-            ):  # LittleFS may fall back to an older commit
+            for name, rec in events(journal):  # LittleFS may fall back to an older commit
                 assert (name, rec) in good or name == "lost" or any(alike(rec, e) for e in bench.events)
             tried += 1
     assert tried > 100

@@ -123,7 +123,7 @@ class Journal:
         self._per_segment = segment
         self._keep = keep
         self.required = False  # host = "required": what is not acknowledged is never overwritten
-        self.unix_base = None  # Unix time of this boot's t = 0, or None
+        self.unix_base = None  # type: int | None  # Unix time of this boot's t = 0, or None
         self.dropped = 0  # events left out because the journal is full and may not overwrite
         self.boot = 0
         self.acked = 0

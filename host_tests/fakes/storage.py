@@ -113,7 +113,8 @@ class Storage:
             module.open = self._tracker.open
         else:
             fake = FakeVfs()
-            sys.modules["vfs"] = fake
+            modules = sys.modules  # type: dict
+            modules["vfs"] = fake
             module.open = fake.open
             module.os = fake
         return None
@@ -217,17 +218,15 @@ class FakeVfs:
         """A littlefs on a block device, with what MicroPython's VfsLfs2 configures."""
 
         def __init__(self, device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD, mtime=False):
-            context = _Context(device)
-            context.config = _config(context, readsize, progsize, lookahead)
+            context = _Context(device, readsize, progsize, lookahead)
             context.mount()
             self.files = LfsFiles(context)
 
         @staticmethod
         def mkfs(device, readsize=READ_SIZE, progsize=PROG_SIZE, lookahead=LOOKAHEAD):
             """Format the device."""
-            context = _Context(device)
-            config = _config(context, readsize, progsize, lookahead)
-            context.check(lambda: lfs.format(lfs.LFSFilesystem(), config))
+            context = _Context(device, readsize, progsize, lookahead)
+            context.check(lambda: lfs.format(lfs.LFSFilesystem(), context.config))
 
     def mount(self, fs, path):
         """Let `path` lead to `fs`."""
@@ -277,25 +276,21 @@ class FakeVfs:
         return (0x8000, 0, 0, 0, 0, 0, size, 0, 0, 0)
 
 
-def _config(context, read_size, prog_size, lookahead):
-    return lfs.LFSConfig(
-        context=context,
-        block_size=context.device.ioctl(5, 0),
-        block_count=context.device.ioctl(4, 0),
-        read_size=read_size,
-        prog_size=prog_size,
-        cache_size=4 * max(read_size, prog_size),
-        lookahead_size=lookahead,
-        block_cycles=BLOCK_CYCLES,
-    )
-
-
 class _Context:
     """littlefs-python's side of the wire. What the chip raises passes the C code by way of `check`."""
 
-    def __init__(self, device):
+    def __init__(self, device, read_size, prog_size, lookahead):
         self.device = device
-        self.config = None  # littlefs keeps only a pointer to it
+        self.config = lfs.LFSConfig(  # kept here, because littlefs keeps only a pointer to it
+            context=self,
+            block_size=device.ioctl(5, 0),
+            block_count=device.ioctl(4, 0),
+            read_size=read_size,
+            prog_size=prog_size,
+            cache_size=4 * max(read_size, prog_size),
+            lookahead_size=lookahead,
+            block_cycles=BLOCK_CYCLES,
+        )
         self.fs = None
         self._raised = None
         self.failed = False
