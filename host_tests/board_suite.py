@@ -658,7 +658,7 @@ def check_rmt_takes_what_the_port_takes():
     assert refused(ValueError, tx.write_pulses, (), 1)
     assert refused(ValueError, tx.write_pulses, (32000, 32000, 32000, 1), (1, 1, 1, 0)), "above 300 ms"
     assert refused(ValueError, tx.write_pulses, (100, 100, 100), 1), "two pulses in one"
-    tx.write_pulses((32000,), 1)
+    tx.write_pulses((32000,))
     assert refused(RuntimeError, tx.write_pulses, (32000,), 1), "the port would wait"
     world.new_rmt = False
     assert refused(TypeError, rmt, pin=pin, clock_div=80)

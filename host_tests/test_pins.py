@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BOARD = ROOT / "board"
 
 _spec = importlib.util.spec_from_file_location("generate", BOARD / "generate.py")
+assert _spec and _spec.loader
 generate = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(generate)
 

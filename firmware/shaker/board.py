@@ -94,8 +94,10 @@ class Board:
         self.cause = _cause()
         self._contacts = []
         for pin in pins.CONTACTS:
-            pull = machine.Pin.PULL_UP if pin in pins.PULLED else None
-            self._contacts.append(machine.Pin(pin, machine.Pin.IN, pull))
+            if pin in pins.PULLED:
+                self._contacts.append(machine.Pin(pin, machine.Pin.IN, machine.Pin.PULL_UP))
+            else:
+                self._contacts.append(machine.Pin(pin, machine.Pin.IN))
         self._outputs = [machine.Pin(pin, machine.Pin.OUT, value=0) for pin in pins.OUTPUTS]
 
         # (pin's mask, contact's bit) by input register; anything else in the registers is masked out.
@@ -140,7 +142,7 @@ class Board:
             raise ValueError("pulse_ms")
         # Up to 1.26 the channel is required, from 1.27 on it is accepted and ignored: this call suits both.
         # A carrier of 100 % would leave its counter no low phase, so full duty goes without one.
-        carrier = (_CARRIER_HZ, settings.duty, 1) if settings.duty < 100 else None
+        carrier = (_CARRIER_HZ, settings.duty, True) if settings.duty < 100 else None
         self._rmt = esp32.RMT(0, pin=self._outputs[0], clock_div=_CLOCK_DIV, tx_carrier=carrier)
         self._pulse_signal = mem32[_SEL_AGITATOR]
         self._route = _SIGNAL_GPIO
@@ -148,9 +150,9 @@ class Board:
         ticks = settings.pulse_ms * _TICKS_PER_MS - 1
         third = ticks // 3
         self._pulse = (third, third, ticks - 2 * third, 1)
-        self._pulse_levels = (1, 1, 1, 0)
+        self._pulse_levels = (True, True, True, False)
         # The first write takes the driver's memory; four ticks of low, on a pin RMT does not reach.
-        self._rmt.write_pulses((1, 1, 1, 1), (0, 0, 0, 0))
+        self._rmt.write_pulses((1, 1, 1, 1), (False, False, False, False))
 
     def _open_bolts(self):
         self._bolts = []

@@ -82,11 +82,14 @@ class RMT:
             raise OSError("RMT of an earlier boot")
         levels = isinstance(data, _SEQUENCES)
         lengths = isinstance(duration, _SEQUENCES)
-        if not lengths and not levels:
-            raise TypeError("object isn't a tuple or list")
         if lengths and levels and len(duration) != len(data):
             raise ValueError("duration and data must have same length")
-        count = len(duration) if lengths else len(data)
+        if lengths:
+            count = len(duration)
+        elif levels:
+            count = len(data)
+        else:
+            raise TypeError("object isn't a tuple or list")
         if not count:
             raise ValueError("No pulses")
         total = 0
