@@ -16,7 +16,7 @@ from storage import Storage
 
 ROUND_APPENDS = 7
 DEFAULT = (32, 2)  # read/prog size as VfsLfs2's defaults, and the records its inline files hold
-PARTITION = (256, 6)  # as board.py mounts the data partition
+PARTITION = (256, 7)  # as board.py mounts the data partition
 
 
 class Broken(Exception):

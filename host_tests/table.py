@@ -65,7 +65,7 @@ class Table:
         clock = options.get("clock")
         if clock is not None:
             self.world.origin = (int(clock) - REST_MS) & 0x3FFFFFFF
-        self.storage = Storage(self.world, 128, 128)  # as the firmware mounts a partition of its own
+        self.storage = Storage(self.world, 256, 256)  # as the firmware mounts a partition of its own
         self.storage.provision("settings.json", settings_text(options))
         self.host = Host(KEY, self.world.line)
         self.host.absent = options.get("link") == "absent"

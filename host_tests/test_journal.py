@@ -493,6 +493,19 @@ def test_stale_tail_and_marks_never_come_back():
     assert bench.journal.last == 2
 
 
+def test_a_longer_tail_of_another_configuration_is_taken_over():
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(6):
+        bench.one(names.EV_COVERED)
+    bench.tail = 2
+    bench.boot()
+    assert bench.journal.last == 7
+    bench.one(names.EV_UNCOVERED)
+    bench.boot()
+    assert bench.journal.ok and len(events(bench.journal)) == 8
+
+
 # -- state, boots, marks --------------------------------------------------------------------------------
 
 

@@ -348,7 +348,7 @@ def _cause():
 def mount_data():
     """Find room for the journal; return (folder, records its open end may hold).
 
-    The flash partition labelled `data` is mounted at /data with 128-byte reads and writes, which lets
+    The flash partition labelled `data` is mounted at /data with 256-byte reads and writes, which lets
     LittleFS keep seven records inline; without such a partition a folder /data on the root file system
     serves, with two. A partition that was never written (all 0xFF) is formatted, and says so; one that
     cannot be mounted is left as it is, and a folder that does not exist is returned, so that the journal
@@ -367,8 +367,8 @@ def mount_data():
     try:
         if _virgin(partition):
             print("data partition: blank, making its file system")
-            vfs.VfsLfs2.mkfs(partition, readsize=128, progsize=128)
-        vfs.mount(vfs.VfsLfs2(partition, readsize=128, progsize=128, mtime=False), "/data")
+            vfs.VfsLfs2.mkfs(partition, readsize=256, progsize=256)
+        vfs.mount(vfs.VfsLfs2(partition, readsize=256, progsize=256, mtime=False), "/data")
     except OSError as error:
         print("data partition: cannot be mounted, left as it is:", error)
         return "/no-data", _TAIL_PARTITION

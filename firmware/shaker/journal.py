@@ -52,6 +52,7 @@ _SUFFIX = ".log"
 _SIZE = const(64)
 _HEADER = const(512)
 _BLOCK = const(1024)  # what is read at a time: 16 records
+_TAIL_MAX = const(7)  # records that LittleFS keeps inline at most: 512 bytes less their tags
 _RECENT = const(16)  # newest events kept in RAM, a power of two, more than any tail holds
 _SEGMENT = const(256)  # events in a segment before the next one is begun
 _KEEP = const(5)  # segments held: 4 full ones and the newest are more than 1000 events
@@ -133,7 +134,7 @@ class Journal:
         self._dirty = False  # a write failed: look at the flash before the next one
         self._lame = True  # nothing can be read: numbers are unknown, so none may be given
         self._block = bytearray(_BLOCK)
-        self._tail = bytearray(tail * _SIZE)
+        self._tail = bytearray(max(tail, _TAIL_MAX) * _SIZE)  # a firmware before this one may have used more
         self._scratch = bytearray(3 * _SIZE)
         self._recent = bytearray(_RECENT * _SIZE)
         self._state = bytearray(_SIZE)
@@ -152,6 +153,7 @@ class Journal:
         self._doomed = []  # files to delete when something is written anyway
         self._slots = 0  # bytes the newest segment holds
         self._tail_n = 0
+        self._tail_bad = False  # its file holds something damaged, to be written over whole
         self._found = False
         self._bad = 0  # damaged records since the last sound one
         self._hole_from = 0
@@ -365,7 +367,10 @@ class Journal:
         for at in range(0, n, _SIZE):
             if n - at < _SIZE or not _sound(block, at):
                 bad += 1
+                self._tail_bad = True
                 self._complain(TAIL)
+            elif not bad and _u32(block, at + 4) < self.last:
+                break  # leftovers from here on
             elif self._accept(block, at):
                 self._tail[self._tail_n * _SIZE : (self._tail_n + 1) * _SIZE] = block[at : at + _SIZE]
                 self._tail_n += 1
@@ -794,8 +799,8 @@ class Journal:
                 at += _SIZE
         tail[at : at + extra * _SIZE] = self._scratch[: extra * _SIZE]
         at += extra * _SIZE
-        try:
-            f = self._files.open(TAIL, "r+b")  # never truncating: an interrupted write leaves the old content
+        try:  # not truncating: a write that an exception ends leaves the old content
+            f = self._files.open(TAIL, "wb" if self._tail_bad else "r+b")
         except OSError:
             f = self._files.open(TAIL, "wb")
         try:
@@ -803,6 +808,7 @@ class Journal:
         finally:
             f.close()
         self._tail_n = at // _SIZE
+        self._tail_bad = False
 
     # -- making room -----------------------------------------------------------------------------------
     def _trim(self):
