@@ -64,6 +64,11 @@ def test_a_signed_frame_gives_its_mac_apart():
     assert (body, mac) == (RESULT, b"0123456789abcdef")
 
 
+def test_an_integer_has_ten_digits_at_most():
+    assert frame.parse(b'{"a":9999999999,"b":-9999999999}') == {"a": 9999999999, "b": -9999999999}
+    assert frame.parse(b'{"a":10000000000}') == {"a": frame.ODD}
+
+
 def test_wrap_makes_what_decode_takes():
     assert frame.wrap('{"re":7,"ok":{}}') == line(b'{"re":7,"ok":{}}')
 
@@ -74,6 +79,7 @@ def test_wrap_makes_what_decode_takes():
         (line(STATUS)[:-2] + b"\n", "broken"),
         (line(STATUS)[:-2] + b"\r\r\n", "broken"),
         (line(STATUS)[:-2] + b"\0\r\n", "broken"),
+        (line(STATUS)[:-2] + b"X\n", "broken"),
         (line(STATUS).replace(b"7", b"8", 1), "crc"),
         (line(STATUS)[:-10].replace(b"*", b"") + b"*00000000\r\n", "crc"),
         (b"$" + STATUS + b"*%08x\r\n" % binascii.crc32(STATUS), "crc"),

@@ -20,7 +20,7 @@ from storage import Storage
 EVENT_MAX = 240
 REPLY_MAX = 1000
 U32 = 0xFFFFFFFF
-ORIGINS = (0, 2**29 - 5, 2**30 - 5)
+ORIGINS = (0, 2**29 - 5, 2**29 - 2500, 2**30 - 5, 2**30 - 2500)
 
 
 def watch(bench, ms, what="seq"):
@@ -214,6 +214,7 @@ def test_a_lost_stretch_at_the_oldest_end_is_stepped_over():
     there = host.Host(KEY, bench.pipe)
     bench.run(10_000, there)
     assert [event["seq"] for event in there.events] == list(range(33, bench.journal.last + 1))
+    assert bench.journal.reads < 60  # and was not looked for one by one
 
 
 # -- Pulses ----------------------------------------------------------------------------------------
@@ -263,6 +264,18 @@ def test_the_host_is_not_taken_for_dead_because_of_a_shake():
     assert bench.link.up and bench.journal.last == 1
 
 
+def test_the_host_is_judged_only_when_all_it_said_has_been_looked_at():
+    bench = Bench()
+    bench.pipe.to_device(host.encode(1, "status", {}))
+    bench.run(2500)
+    bench.device.pulsing = True
+    bench.pipe.to_device(b"\0" * 400 + host.encode(2, "status", {}))
+    bench.run(2900)
+    bench.device.pulsing = False
+    bench.run(100)
+    assert bench.link.up and bench.journal.last == 1
+
+
 # -- Is the host there? ----------------------------------------------------------------------------
 
 
@@ -306,6 +319,10 @@ def test_no_scan_writes_more_than_the_line_carries_and_a_full_uart_loses_nothing
     emit(bench, 8)
     watch(bench, 1000)
     assert bench.pipe.longest_write == 57
+    bench.link._tx_at, bench.link._tx_end = 0, 58
+    bench.link.send()
+    bench.link.send()
+    assert bench.pipe.longest_write == 57 and bench.link.idle
     bench = Bench(pipe=Shy())
     emit(bench, 8)
     assert [seq for _, seq in watch(bench, 4000)][:8] == list(range(1, 9))
@@ -322,6 +339,7 @@ def test_a_busy_line_is_kept_full():
         sent += len(bench.pipe.tx)
         there.step(bench.now)
     assert sent >= 57 * 98
+    assert bench.pipe.longest_write == 57
 
 
 @settings(max_examples=30, deadline=None)
@@ -525,7 +543,7 @@ print(link.splitter.good)
 
 def rec(event, a=0, b=0, x=0, y=0, text=None, dice=(0, 0, 0), big=True):
     """One record, by default with the longest numbers there can be."""
-    seq, repeat, t_ms = (U32, 0xFFFF, 999) if big else (41, 0, 456)
+    seq, repeat, t_ms = (U32, 0xFFFF, 999) if big else (41, 0, 56)
     t_s, boot, at, rnd = (U32, U32, U32, U32) if big else (123, 3, 0, 12)
     longest = max(range(8), key=lambda phase: len(names.PHASES[phase])) if big else names.BETTING
     body = (record.KIND_EVENT, event, longest, 0, seq, boot, t_s, t_ms, repeat, at, rnd, 0, 0, 0, *dice, a, b)
@@ -537,7 +555,7 @@ def rec(event, a=0, b=0, x=0, y=0, text=None, dice=(0, 0, 0), big=True):
     return buf
 
 
-HEAD = '{"seq":41,"boot":3,"t":123456,"at":null,"ev":"%s","ph":"BETTING","rd":12,"rep":0%s}'
+HEAD = '{"seq":41,"boot":3,"t":123056,"at":null,"ev":"%s","ph":"BETTING","rd":12,"rep":0%s}'
 
 
 @pytest.mark.parametrize(
