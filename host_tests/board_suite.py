@@ -393,6 +393,50 @@ def check_safe_needs_no_board_and_no_registers():
         assert off(world)
 
 
+def check_safe_needs_no_pins_where_there_are_registers():
+    class Broken:
+        OUT = machine.Pin.OUT
+
+        def __init__(self, *args, **kwargs):
+            raise ValueError("no pins")
+
+    class Chip:
+        Pin = Broken
+
+    dice = Dice(10)
+    for _ in range(50):
+        world, board = new()
+        _stir(world, board, dice)
+        hardware.machine = Chip
+        try:
+            hardware.safe()
+        finally:
+            hardware.machine = machine
+        assert off(world)
+
+
+def check_a_pulse_that_safe_cut_stays_cut():
+    world, board = new()
+    board.write(ON, 0)
+    world.advance(50)
+    board.safe()
+    board.write(0, 0)
+    assert off(world)
+    board.write(names.AGITATOR_ENABLE, 0)
+    assert not world.outputs & names.AGITATOR
+
+
+def check_what_was_on_before_safe_can_be_told_again():
+    world, board = new()
+    board.write(names.ALARM | names.DOME_LOCK, names.DOME_LOCK)
+    world.advance(50)
+    board.safe()
+    assert off(world)
+    board.write(names.ALARM | names.DOME_LOCK, names.DOME_LOCK)
+    world.advance(600)
+    assert world.output("alarm") == "on" and world.bolt("dome_lock") == 1000
+
+
 def check_boot_leaves_every_output_safe_from_any_state():
     with open(BOOT) as file:
         text = file.read()
@@ -535,11 +579,13 @@ def check_the_clock_wraps_as_on_the_chip():
         world.origin = origin
         at = board.ticks()
         board.sleep_ms(10)
-        assert board.ticks() == (at + 10) & 0x3FFFFFFF and board.ticks() < 1 << 30
+        assert board.ticks() == (at + 10) & 0x3FFFFFFF and at == world.ticks_ms() - 10 & 0x3FFFFFFF
         slept = []
         world.on_sleep = slept.append
         board.sleep_ms(7)
         assert slept == [7]
+        world.ticks_ms = lambda: (1 << 40) + 5  # a port whose clock wraps later
+        assert board.ticks() == 5
 
 
 def check_nothing_moves_when_nothing_is_due():

@@ -89,7 +89,6 @@ class Board:
     """
 
     def __init__(self, settings):
-        safe()
         self.ident = "".join(["%02x" % b for b in machine.unique_id()])
         self.cause = _cause()
         self._contacts = []

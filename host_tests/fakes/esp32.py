@@ -68,6 +68,7 @@ class RMT:
         self._boot = world.boots
         self._hz = resolution
         self._channel = channel
+        self._items = b""
         world.rmt_carrier[channel] = carrier
         pin = kwargs["pin"]
         world.sel[pin.id] = RMT_SIGNAL + channel
@@ -92,6 +93,8 @@ class RMT:
             raise TypeError("object isn't a tuple or list")
         if not count:
             raise ValueError("No pulses")
+        if len(self._items) < count // 2 * 4:
+            self._items = bytearray(count // 2 * 4)  # the port takes memory for the longest sequence so far
         total = 0
         high = 0
         ended = False
