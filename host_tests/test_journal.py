@@ -443,6 +443,18 @@ def test_a_newest_segment_of_garbage_is_not_counted_over_again():
     assert bench.journal.last > held
 
 
+def test_names_tell_which_numbers_are_used_when_records_do_not():
+    bench = small(PARTITION)
+    last = bench.journal.last
+    bench.files.remove("tail.log")
+    first, second = bench.journal._segments[-2:]
+    rewrite(bench, segment_name(first), lambda data: data[:700])
+    rewrite(bench, segment_name(second), lambda data: data[:512])
+    bench.boot()
+    assert not bench.journal.ok and second - 1 <= bench.journal.last <= last
+    assert bench.journal.newest is not None and seq_of(bench.journal.newest) < second - 1
+
+
 @pytest.mark.parametrize("length", [0, 1, 300, 511, 512, 513, 600, 700])
 def test_a_segment_cut_short(length):
     bench = small(PARTITION)
