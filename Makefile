@@ -11,7 +11,7 @@ STAMP := $(VENV)/made-$(shell { $(SETUP); } | cksum | tr -d ' ')
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-long check scenario image pins clean
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*## .*/\1/p' Makefile)
 
 help: ## list what can be run
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,6 +30,9 @@ $(STAMP):
 	 $(PIP) install --no-deps --no-build-isolation -e . || \
 	  { echo "pip could not install what the lines above name; is the package index reachable?" >&2; exit 1; }
 	@touch $@
+
+run: $(STAMP) ## play one whole round on a virtual table, in real time, and show it
+	@$(PY) host_tests/run.py
 
 test: $(STAMP) ## test everything that needs no hardware
 	@$(PY) -m pytest -q

@@ -133,9 +133,14 @@ def play(paths, trace=None):
     return len(paths) - failed, failed
 
 
+def find_modules():
+    """Let this interpreter import the project's own modules."""
+    sys.path[:0] = [str(p) for p in (HERE, HERE / "fakes", HERE / "shims", FIRMWARE, ROOT / "tools")]
+
+
 def main(argv=None):
     """Play the files of the command line."""
-    sys.path[:0] = [str(p) for p in (HERE, HERE / "fakes", HERE / "shims", FIRMWARE, ROOT / "tools")]
+    find_modules()
     import scenario
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])

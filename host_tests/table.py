@@ -54,6 +54,7 @@ class Table:
         self.world = worlds.World()
         self.note = note
         self.trace = []
+        self.pace = None  # called with every stretch of ms before it passes, see real_time()
         self.after_scan = None  # called after every scan
         self.wake_at = None  # the next moment the script acts, in simulated ms
         self.script = None
@@ -95,6 +96,8 @@ class Table:
             if self._host_at < at:
                 at = max(self._host_at, world.now)
             if at > world.now:
+                if self.pace:
+                    self.pace(at - world.now)
                 world.advance(at - world.now)
             if world.now >= self._host_at:
                 self._host_at = world.now + HOST_MS
@@ -235,7 +238,24 @@ class Table:
             line = '{"t":%d,"%s":"%s"}' % (self.world.now, kind, what)
         self.trace.append(line)
         if self.note:
-            self.note(kind, line)
+            self.note(kind, what)
+
+
+def real_time():
+    """Return a pace for a Table that makes simulated time follow the wall clock of MicroPython."""
+    import faketime
+
+    start = faketime.real_ticks_ms()
+    passed = 0
+
+    def pace(ms):
+        nonlocal passed
+        passed += ms
+        ahead = passed - faketime.ticks_diff(faketime.real_ticks_ms(), start)
+        if ahead > 0:
+            faketime.real_sleep_ms(ahead)
+
+    return pace
 
 
 class Player:
@@ -255,6 +275,7 @@ class Player:
         self._until = None  # (condition, deadline) being waited for
         self._reply = None
         self._failure = None
+        self.on_step = None  # called with the number of each line as it begins
         self._pulsed = 0  # ms spent between first and last pulse since the waiting began
 
     def play(self):
@@ -318,6 +339,8 @@ class Player:
     def _script(self):
         for step in self.scenario.steps:
             self._step = step
+            if self.on_step:
+                self.on_step(step.line)
             yield from getattr(self, "_do_" + step.verb.replace(" ", "_"))(step)
 
     def _wait_for(self, condition, ms, describe, stretch=False):
