@@ -1,7 +1,7 @@
 """The virtual table in real time: the firmware runs, people and programs act on its world over a socket.
 
-`live.py PROGRAM PORT [SETTINGS.json]`, under MicroPython or CPython, connects to 127.0.0.1:PORT and speaks JSON
-lines. To the world:
+`live.py PROGRAM PORT [SETTINGS.json]`, under MicroPython or CPython, connects to 127.0.0.1:PORT and speaks
+JSON lines. To the world:
     {"set":{"cover":"on"}}                  physical inputs
     {"cut":"latch_a_no"} {"stick":"bell"} {"mend":1} {"bounce":MS}   contacts
     {"motor":"ok|dead|runaway|welded"} {"unpin":1}   motor; motion follows the base again

@@ -37,7 +37,7 @@ def settings_text(options):
     """Return settings.json for a scenario's options {name: text}: the default, a key, and what differs."""
     from scenario import scalar
 
-    fields = {"table": "bench", "key": "".join("%02x" % b for b in KEY)}
+    fields: dict = {"table": "bench", "key": "".join("%02x" % b for b in KEY)}
     for name, value in options.items():
         if name not in ("clock", "link") and value not in ("dead", "runaway"):
             fields[name] = scalar(value)

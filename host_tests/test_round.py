@@ -1000,7 +1000,7 @@ def restored(phase, flags=0, origin="IDLE", fault=0, **inputs):
     return rig
 
 
-COVERED = {"latch_a": "closed", "latch_b": "closed", "cover": "on"}
+COVERED: dict = {"latch_a": "closed", "latch_b": "closed", "cover": "on"}
 BETS = record.FLAG_BETS
 RECOVERIES = [
     ("IDLE", 0, {}, "IDLE", "none", []),
