@@ -95,8 +95,8 @@ def difference(first, second):
     return None
 
 
-def play(paths, trace=None):
-    """Play `paths` on both interpreters; print what failed; return (passed, failed).
+def complaints(paths, trace=None):
+    """Play `paths` on both interpreters, in one process each; return what is wrong with each, in lines.
 
     trace: folder that receives every file's trace as JSON lines, or None.
     """
@@ -109,27 +109,32 @@ def play(paths, trace=None):
             for name, command in interpreters().items()
         }
         results = {name: verdicts(process.communicate()[0], len(paths)) for name, process in running.items()}
-        failed = 0
+        found = []
         for i, path in enumerate(paths):
-            bad = False
+            lines = []
             for name, result in results.items():
                 passed, why = result[i]
                 if not passed:
-                    bad = True
-                    print(f"FAILED {path} on {name}")
-                    print("\n".join(why))
-            names = list(results)
-            traces = [work / name / f"{i}.trace" for name in names]
-            if not bad:
+                    lines += [f"FAILED {path} on {name}", *why]
+            traces = [work / name / f"{i}.trace" for name in results]
+            if not lines:
                 differs = difference(*traces)
                 if differs:
-                    bad = True
-                    print(f"FAILED {path}: the interpreters do not agree")
-                    print(differs)
+                    lines += [f"FAILED {path}: the interpreters do not agree", differs]
             if trace and traces[0].exists():
                 trace.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(traces[0], trace / (pathlib.Path(path).stem + ".jsonl"))
-            failed += bad
+            found.append(lines)
+    return found
+
+
+def play(paths, trace=None):
+    """Play `paths` on both interpreters; print what failed; return (passed, failed)."""
+    found = complaints(paths, trace)
+    for lines in found:
+        if lines:
+            print("\n".join(lines))
+    failed = sum(bool(lines) for lines in found)
     return len(paths) - failed, failed
 
 
