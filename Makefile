@@ -5,8 +5,8 @@ VENV := .venv
 PY := $(VENV)/bin/python
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
-# The environment is remade when the requirements or the project's own metadata change.
-SETUP := cat host_tests/requirements*.txt; sed '/^\[tool.pytest/,$$d' pyproject.toml
+# The environment is remade when the requirements, the project's own metadata or its place change.
+SETUP := echo "$(CURDIR)"; cat host_tests/requirements*.txt; sed '/^\[tool.pytest/,$$d' pyproject.toml
 STAMP := $(VENV)/made-$(shell { $(SETUP); } | cksum | tr -d ' ')
 PIP := $(PY) -m pip -qq --disable-pip-version-check --no-input
 
