@@ -26,7 +26,7 @@ from micropython import const
 from neopixel import NeoPixel
 
 from shaker import pins
-from shaker.names import AGITATOR, AGITATOR_ENABLE, ALARM, DRIVE, FRONT_BOARD, LAMPS
+from shaker.names import AGITATOR, AGITATOR_ENABLE, ALARM, COVER_LOCK, DRIVE, FRONT_BOARD, LAMPS
 from shaker.ticks import fold
 
 # GPIO registers. All outputs are on GPIO0-31 (the pin table sees to it) and this board owns every output
@@ -53,6 +53,15 @@ _CARRIER_HZ = const(20000)  # above hearing; the carrier's counters need at leas
 _SERVO_HZ = const(50)
 _SERVO_ON = const(6554)
 _SERVO_OFF = const(3277)
+
+# Board._now: what write() last asserted. The two last are for each of the first five outputs: the address of
+# the register that selects the signal, and the signal.
+_OUTPUTS = const(0)
+_DRIVING = const(1)
+_LEVELS = const(2)  # of GPIO0-31
+_TURN = const(3)
+_SEL = const(4)
+_ROUTE = const(9)
 
 _LAMP = (48, 40, 24)  # one lamp lit; the power budget in board/README.md counts on it
 _DARK = (0, 0, 0)
@@ -82,6 +91,44 @@ def safe():
             pass
 
 
+def _made(register, contacts):
+    word = 0
+    for mask, bit in contacts:
+        if not register & mask:
+            word |= bit
+    return word
+
+
+def reader(mem):
+    """Return read(): the contact word (names.CONTACTS, bit set = made) from the input registers `mem`.
+
+    read() works it out only when a register changed, and allocates nothing. What it needs are arguments with
+    defaults, as in write(): a scan calls both, and a local is found in a fifth of the time of an attribute.
+    (A closure over more than five would allocate, and so does a frame of more than eleven words.)
+    """
+    # (pin's mask, contact's bit) by register; GPIO0-31 also shows what is no contact.
+    low = tuple([(1 << p, 1 << i) for i, p in enumerate(pins.CONTACTS) if p < 32])
+    high = tuple([(1 << (p - 32), 1 << i) for i, p in enumerate(pins.CONTACTS) if p >= 32])
+    low_mask = 0
+    for bit, _ in low:
+        low_mask |= bit
+    last = [-1, -1, 0]  # both registers, and the word they make
+
+    def changed(in0, in1, last=last, low=low, high=high):
+        last[0] = in0
+        last[1] = in1
+        last[2] = _made(in0, low) | _made(in1, high)
+
+    def read(mem=mem, low_mask=low_mask, last=last, changed=changed):
+        in0 = mem[_GPIO_IN] & low_mask
+        in1 = mem[_GPIO_IN1]
+        if in0 != last[0] or in1 != last[1]:
+            changed(in0, in1)
+        return last[2]
+
+    return read
+
+
 class Board:
     """The hardware of one shaker. `settings` gives pulse_ms (100-300), duty (20-100 %) and layouts (1-4).
 
@@ -99,25 +146,13 @@ class Board:
                 self._contacts.append(machine.Pin(pin, machine.Pin.IN))
         self._outputs = [machine.Pin(pin, machine.Pin.OUT, value=0) for pin in pins.OUTPUTS]
 
-        # (pin's mask, contact's bit) by input register; anything else in the registers is masked out.
-        self._low = tuple([(1 << p, 1 << i) for i, p in enumerate(pins.CONTACTS) if p < 32])
-        self._high = tuple([(1 << (p - 32), 1 << i) for i, p in enumerate(pins.CONTACTS) if p >= 32])
-        self._low_mask = 0
-        for pin_mask, _ in self._low:
-            self._low_mask |= pin_mask
-        self._high_mask = 0
-        for pin_mask, _ in self._high:
-            self._high_mask |= pin_mask
-        self._in0 = -1
-        self._in1 = -1
-        self._word = 0
-
-        self._word_out = 0
-        self._driving = 0
-        self._levels = 0
         self._pulsing = False
+        # What was last written: see _OUTPUTS and the names after it.
+        self._now = [-1, -1, 0, 0] + [_OUT_SEL + 4 * pin for pin in pins.OUTPUTS[:5]] + [_SIGNAL_GPIO] * 5
         self._open_agitator(settings)
         self._open_bolts()
+        self.read = reader(mem32)
+        self.write = self._writer(mem32)
 
         self._lamps = NeoPixel(
             machine.Pin(pins.LAYOUT, machine.Pin.OUT, value=0), len(LAMPS) * settings.layouts
@@ -144,7 +179,6 @@ class Board:
         carrier = (_CARRIER_HZ, settings.duty, True) if settings.duty < 100 else None
         self._rmt = esp32.RMT(0, pin=self._outputs[0], clock_div=_CLOCK_DIV, tx_carrier=carrier)
         self._pulse_signal = mem32[_SEL_AGITATOR]
-        self._route = _SIGNAL_GPIO
         mem32[_SEL_AGITATOR] = _SIGNAL_GPIO
         ticks = settings.pulse_ms * _TICKS_PER_MS - 1
         third = ticks // 3
@@ -155,17 +189,13 @@ class Board:
 
     def _open_bolts(self):
         self._bolts = []
-        self._bolt_bits = (1 << 2, 1 << 3, 1 << 4)
         self._bolt_signals = []
-        self._bolt_routes = [_SIGNAL_GPIO, _SIGNAL_GPIO, _SIGNAL_GPIO]
         self._bolt_duty = [0, 0, 0]
-        self._bolt_sel = tuple([_OUT_SEL + 4 * pin for pin in pins.OUTPUTS[2:5]])
-        self._turn = 0
         for i in range(3):
             # Without freq and duty PWM would start at once with 5 kHz, 50 %.
             self._bolts.append(machine.PWM(self._outputs[2 + i], freq=_SERVO_HZ, duty_u16=0))
-            self._bolt_signals.append(mem32[self._bolt_sel[i]])
-            mem32[self._bolt_sel[i]] = _SIGNAL_GPIO
+            self._bolt_signals.append(mem32[self._now[_SEL + 2 + i]])
+            mem32[self._now[_SEL + 2 + i]] = _SIGNAL_GPIO
 
     # -- inputs ----------------------------------------------------------------------------------
 
@@ -177,53 +207,40 @@ class Board:
                 word |= 1 << i
         return word
 
-    def read(self):
-        """Return the contact word from the input registers. Allocates nothing."""
-        in0 = mem32[_GPIO_IN] & self._low_mask
-        in1 = mem32[_GPIO_IN1] & self._high_mask
-        if in0 != self._in0 or in1 != self._in1:
-            word = 0
-            for mask, bit in self._low:
-                if not in0 & mask:
-                    word |= bit
-            for mask, bit in self._high:
-                if not in1 & mask:
-                    word |= bit
-            self._in0 = in0
-            self._in1 = in1
-            self._word = word
-        return self._word
-
     # -- outputs ---------------------------------------------------------------------------------
 
-    def write(self, outputs, driving):
-        """Assert every output. `outputs`: names.OUTPUTS mask; `driving`: mask of the bolts that are driven
-        now.
+    def _writer(self, mem):
+        """Return write(outputs, driving), which asserts every output and allocates nothing.
 
-        AGITATOR going on while AGITATOR_ENABLE is on starts one pulse of pulse_ms, which ends by itself;
-        either of them going off cuts it in this call. A driven bolt gets the servo pulse toward its output
-        bit, any other no pulse. Allocates nothing.
+        `outputs`: names.OUTPUTS mask; `driving`: mask of the bolts that are driven now. AGITATOR going on
+        while AGITATOR_ENABLE is on starts one pulse of pulse_ms, which ends by itself; either of them going
+        off cuts it in this call. A driven bolt gets the servo pulse toward its output bit, any other no
+        pulse.
         """
-        if outputs != self._word_out or driving != self._driving:
-            self._change(outputs, driving)
-        mem32[_GPIO_OUT] = self._levels
-        mem32[_SEL_AGITATOR] = self._route
-        turn = self._turn
-        mem32[self._bolt_sel[turn]] = self._bolt_routes[turn]
-        self._turn = turn - 1 if turn else 2
+
+        def write(outputs, driving, mem=mem, now=self._now, change=self._change):
+            if outputs != now[_OUTPUTS] or driving != now[_DRIVING]:
+                change(outputs, driving)
+            mem[_GPIO_OUT] = now[_LEVELS]
+            # Which signal drives a pin, in turn: a peripheral is silent unless it is wanted, so this is the
+            # second line of defence.
+            turn = now[_TURN]
+            mem[now[_SEL + turn]] = now[_ROUTE + turn]
+            now[_TURN] = turn - 1 if turn else 4
+
+        return write
 
     def write_pins(self, outputs, driving):
         """As write(), pin by pin."""
-        if outputs != self._word_out or driving != self._driving:
+        if outputs != self._now[_OUTPUTS] or driving != self._now[_DRIVING]:
             self._change(outputs, driving)
         self._outputs[1].value(1 if outputs & AGITATOR_ENABLE else 0)
         self._outputs[5].value(1 if outputs & FRONT_BOARD else 0)
         self._outputs[6].value(1 if outputs & ALARM else 0)
-        for i in range(3):
-            mem32[self._bolt_sel[i]] = self._bolt_routes[i]
-        mem32[_SEL_AGITATOR] = self._route
 
     def _change(self, outputs, driving):
+        """Bring the pins to what the two words say."""
+        now = self._now
         levels = 0
         if outputs & AGITATOR_ENABLE:
             levels |= _ENABLE_BIT
@@ -231,43 +248,44 @@ class Board:
             levels |= _FRONT_BIT
         if outputs & ALARM:
             levels |= _ALARM_BIT
-        self._levels = levels
-        self._word_out = outputs
-        self._driving = driving
         if outputs & DRIVE != DRIVE:
-            self._route = _SIGNAL_GPIO
+            now[_ROUTE] = _SIGNAL_GPIO
             mem32[_SEL_AGITATOR] = _SIGNAL_GPIO  # what turns off does so before anything else is touched
         mem32[_GPIO_OUT] = levels
+        now[_OUTPUTS] = outputs
+        now[_DRIVING] = driving
+        now[_LEVELS] = levels
         if not outputs & AGITATOR:
             self._pulsing = False
         elif not self._pulsing:
             self._pulsing = True  # one write for each time AGITATOR goes on, whatever follows
             if outputs & AGITATOR_ENABLE:
-                self._route = self._pulse_signal
+                now[_ROUTE] = self._pulse_signal
                 mem32[_SEL_AGITATOR] = self._pulse_signal
                 self._rmt.write_pulses(self._pulse, self._pulse_levels)
+        self._drive_bolts(outputs, driving, now)
+
+    def _drive_bolts(self, outputs, driving, now):
         for i in range(3):
-            bit = self._bolt_bits[i]
+            bit = COVER_LOCK << i
             duty = 0
             if driving & bit:
                 duty = _SERVO_ON if outputs & bit else _SERVO_OFF
             if duty != self._bolt_duty[i]:
                 self._bolt_duty[i] = duty
                 self._bolts[i].duty_u16(duty)
-                self._bolt_routes[i] = self._bolt_signals[i] if duty else _SIGNAL_GPIO
-                mem32[self._bolt_sel[i]] = self._bolt_routes[i]
+                now[_ROUTE + 2 + i] = self._bolt_signals[i] if duty else _SIGNAL_GPIO
+                mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
 
     def safe(self):
         """Drive every output off, from any state. The next write() may turn them on again."""
         safe()
-        self._route = _SIGNAL_GPIO
-        self._levels = 0
-        self._word_out = 0
-        self._driving = 0
         self._pulsing = False
         for i in range(3):
-            self._bolt_routes[i] = _SIGNAL_GPIO
-            self._bolt_duty[i] = -1  # unknown: the next change sets it
+            self._bolt_duty[i] = -1  # unknown: the next write sets it
+        for i in range(5):
+            self._now[_ROUTE + i] = _SIGNAL_GPIO
+        self._now[_OUTPUTS] = -1  # the next write works everything out anew
 
     # -- lamps -----------------------------------------------------------------------------------
 
