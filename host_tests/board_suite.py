@@ -191,6 +191,25 @@ def check_either_line_cuts_a_pulse_in_the_same_call():
             assert world.pulses == 1
 
 
+def check_the_enable_line_is_on_before_a_pulse_begins_and_work_is_done_only_for_a_change():
+    class Recorder:
+        def write_pulses(self, duration, data):
+            seen.append(world.outputs & names.AGITATOR_ENABLE)
+
+    world, board = new()
+    board._rmt = Recorder()
+    seen = []
+    board.write(0, names.DOME_LOCK)
+    board.write(ON, names.DOME_LOCK)
+    assert seen == [names.AGITATOR_ENABLE]
+    world.update = None  # a write that changes nothing must not even touch the plant
+    for _ in range(10):
+        board.write(ON, names.DOME_LOCK)
+    board._bolts = None
+    board._bolt_duty = None  # nor work anything out again
+    board.write(ON, names.DOME_LOCK)
+
+
 def check_nothing_shakes_without_the_enable_line():
     world, board = new()
     board.write(names.AGITATOR, 0)
@@ -369,6 +388,7 @@ def check_safe_turns_everything_off_from_any_state():
         at = [world.bolt(n) for n in names.OUTPUTS[2:5]]
         world.advance(1000)
         assert off(world) and at == [world.bolt(n) for n in names.OUTPUTS[2:5]]
+        board.write(0, 0)
         board.write(ON | names.COVER_LOCK | names.ALARM, names.COVER_LOCK)  # and on again
         world.advance(200)
         assert world.outputs & (ON | names.ALARM | names.COVER_LOCK) == ON | names.ALARM | names.COVER_LOCK
@@ -420,21 +440,30 @@ def check_a_pulse_that_safe_cut_stays_cut():
     board.write(ON, 0)
     world.advance(50)
     board.safe()
+    for _ in range(5):
+        board.write(ON, 0)
+        assert not world.outputs & names.AGITATOR and world.pulses == 1
     board.write(0, 0)
     assert off(world)
     board.write(names.AGITATOR_ENABLE, 0)
     assert not world.outputs & names.AGITATOR
+    world.advance(300)
+    board.write(ON, 0)
+    assert world.outputs & ON == ON and world.pulses == 2
 
 
 def check_what_was_on_before_safe_can_be_told_again():
-    world, board = new()
-    board.write(names.ALARM | names.DOME_LOCK, names.DOME_LOCK)
-    world.advance(50)
-    board.safe()
-    assert off(world)
-    board.write(names.ALARM | names.DOME_LOCK, names.DOME_LOCK)
-    world.advance(600)
-    assert world.output("alarm") == "on" and world.bolt("dome_lock") == 1000
+    for name in ("cover_lock", "cover_bar", "dome_lock"):
+        bit = 1 << names.OUTPUTS.index(name)
+        world, board = new()
+        board.write(names.ALARM | bit, bit)
+        world.advance(50)
+        board.safe()
+        assert off(world)
+        board.write(names.ALARM | bit, bit)
+        world.advance(600)
+        assert world.output("alarm") == "on"
+        assert world.bolt(name) == 1000
 
 
 def check_boot_leaves_every_output_safe_from_any_state():

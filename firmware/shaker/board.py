@@ -278,13 +278,13 @@ class Board:
                 mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
 
     def safe(self):
-        """Drive every output off, from any state. The next write() may turn them on again."""
+        """Drive every output off, from any state. The next write() may turn them on again, but not a pulse:
+        that needs AGITATOR to go off first.
+        """
         safe()
-        self._pulsing = False
+        self._now[_ROUTE] = _SIGNAL_GPIO
         for i in range(3):
             self._bolt_duty[i] = -1  # unknown: the next write sets it
-        for i in range(5):
-            self._now[_ROUTE + i] = _SIGNAL_GPIO
         self._now[_OUTPUTS] = -1  # the next write works everything out anew
 
     # -- lamps -----------------------------------------------------------------------------------
