@@ -69,6 +69,7 @@ def main():
     from shaker.app import App
 
     app = App(files)
+    print("shaker: running from", program)  # a deployment waits for this line
     app.run()
     boot.machine.reset()
 

@@ -1,0 +1,48 @@
+"""`shakerctl send`: one command to a shaker, signed where PROTOCOL says so, and its reply."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from shakerctl import line, protocol
+from shakerctl.trouble import Usage
+from shakerctl.voice import Voice
+
+NUMBERS = ("n", "from", "seq", "at")
+
+
+def argument(cmd: str, word: str | None) -> dict[str, Any]:
+    """Return the argument of `cmd` from a word of the command line. `time` without one means now."""
+    name = protocol.ARGUMENTS.get(cmd)
+    if cmd == "time" and word is None:
+        return {"at": int(time.time())}
+    if name is None:
+        if word is not None:
+            raise Usage(f"{cmd} takes no argument.")
+        return {}
+    if word is None:
+        raise Usage(f"{cmd} needs its argument: {name}.")
+    try:
+        if name == "dice":
+            value: Any = [int(die) for die in word.split(",")]
+            if len(value) != 3 or not all(1 <= die <= 6 for die in value):
+                raise ValueError
+        else:
+            value = int(word) if name in NUMBERS else word
+    except ValueError:
+        example = "three numbers 1 to 6, as 1,4,6" if name == "dice" else "a whole number"
+        raise Usage(f"{cmd} needs {example}, not {word!r}.") from None
+    return {name + "_" if name == "from" else name: value}
+
+
+def send(port: str, key: bytes | None, cmd: str, word: str | None, voice: Voice) -> int:
+    """Send one command and show its reply."""
+    args = argument(cmd, word)
+    if cmd in protocol.SIGNED and key is None:
+        raise Usage(f"{cmd} must be signed: give the table's key with --key-file.")
+    with line.client(port, key) as link:
+        reply = line.request(link, port, cmd, **args)
+    voice.result({"cmd": cmd, "ok": reply}, json.dumps(reply, indent=1) if reply else f"{cmd}: done")
+    return 0
