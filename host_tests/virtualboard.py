@@ -108,6 +108,7 @@ class VirtualBoard:
         image: Path | None = None,
         log: Path | None = None,
         vanish: bool = False,
+        rate: float = 1,
     ):
         folder.mkdir(parents=True, exist_ok=True)
         self.usb = str(folder / "usb")
@@ -133,6 +134,7 @@ class VirtualBoard:
             "platform": platform,
             "image": str(image) if image else None,
             "log": str(log) if log else None,
+            "rate": rate,
         }
         stdin, self._to_chip = os.pipe()
         os.set_blocking(stdin, False)
@@ -205,9 +207,13 @@ class VirtualBoard:
 
     # -- What can be seen ----------------------------------------------------------------------------------
 
-    def wait(self, condition: Callable[[dict[str, Any]], object], what: str = "", timeout: float = PATIENCE_S):
+    def wait(
+        self, condition: Callable[[dict[str, Any]], object], what: str = "", timeout: float = PATIENCE_S
+    ):
         """Wait until `condition(seen)` holds; BoardError when it does not come."""
-        self._until(lambda: bool(self.seen) and condition(self.seen), what or "the table did not change", timeout)
+        self._until(
+            lambda: bool(self.seen) and condition(self.seen), what or "the table did not change", timeout
+        )
 
     def output(self, name: str) -> str:
         """Return 'on' or 'off'."""
@@ -219,7 +225,9 @@ class VirtualBoard:
                 raise BoardError(f"{what}: {self.seen}; said {b''.join(self.said)[-1500:]!r}")
         if not condition():
             self._errors.seek(0)
-            raise BoardError(f"the chip ended: {self._errors.read()[-2000:]!r} {b''.join(self.said)[-1500:]!r}")
+            raise BoardError(
+                f"the chip ended: {self._errors.read()[-2000:]!r} {b''.join(self.said)[-1500:]!r}"
+            )
 
     # -- The wires -----------------------------------------------------------------------------------------
 
@@ -305,7 +313,9 @@ class VirtualBoard:
 def main(argv: list[str] | None = None) -> int:
     """Run a board until standard input ends."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--folder", type=Path, help="where its ports' links are made (default: a temporary one)")
+    parser.add_argument(
+        "--folder", type=Path, help="where its ports' links are made (default: a temporary one)"
+    )
     parser.add_argument("--image", type=Path, metavar="FILE", help="keep its flash in FILE over runs")
     parser.add_argument("--stock", action="store_true", help="no data partition, as on the stock image")
     chosen = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""The chip of the virtual board: what MicroPython's ESP32 port does from reset to REPL, on the unix port.
+r"""The chip of the virtual board: what MicroPython's ESP32 port does from reset to REPL, on the unix port.
 
 `micropython virtualchip.py PORT OPTIONS` (options: see virtualboard.py, which starts it) has the USB port's
 bytes on standard input and output and the table's control socket (live.py's protocol) at 127.0.0.1:PORT.
@@ -16,9 +16,10 @@ import json
 import select
 import sys
 
+import vfs
+
 import faketime
 import live
-import vfs
 import world as worlds
 from flash import Flash
 from power import PowerCut
@@ -28,7 +29,7 @@ _WINDOW = 1024  # of raw paste
 _SPINS = 40  # readings of the clock without a sleep that let 1 ms pass
 _IDLE_MS = 5
 _OPEN_FILES = 16
-_BANNER = "MicroPython v%d.%d.%d on 2025-08-09; %s\r\nType \"help()\" for more information.\r\n"
+_BANNER = 'MicroPython v%d.%d.%d on 2025-08-09; %s\r\nType "help()" for more information.\r\n'
 _ROM = "ets Jul 29 2019 12:21:46\r\n\r\nrst:0x%x,boot:0x13 (SPI_FAST_FLASH_BOOT)\r\n"
 
 real_open = builtins.open
@@ -244,6 +245,7 @@ class Board:
         self._place = {}
         self.control = Control(self, port)
         self._wall = live.wall_ms()
+        self._rate = options["rate"]
         self.world.on_sleep = self.sleep
         worlds.install(self.world)
         builtins.open = self.open
@@ -251,8 +253,9 @@ class Board:
         faketime.sleep = self.sleep_s
         implementation = Implementation(options["version"], options["machine"])
         self._banner = _BANNER % (tuple(options["version"]) + (options["machine"],))
-        sys.modules["sys"] = FakeSys(options["platform"], implementation)
-        sys.modules["target_wiring"] = TargetWiring(self.world)
+        modules = sys.modules  # type: dict
+        modules["sys"] = FakeSys(options["platform"], implementation)
+        modules["target_wiring"] = TargetWiring(self.world)
         for name in list(sys.modules):
             if name == "shaker" or name.startswith("shaker."):
                 del sys.modules[name]  # the fakes keep theirs; the device has its own
@@ -281,12 +284,12 @@ class Board:
         """Let `ms` pass with the wall clock, and look after the port and the table."""
         while ms > 0:
             step = ms if ms < 20 else 20
-            self._wall += step
+            self._wall += step / self._rate
             behind = live.wall_ms() - self._wall
             if behind > 100:  # the machine was busy: do not race after it
                 self._wall += behind
             elif behind < 0:
-                live.nap_ms(-behind)
+                live.nap_ms(int(-behind))
             self.world.advance(step)
             ms -= step
             self.tend()
@@ -304,9 +307,9 @@ class Board:
         if not self.usb.waiting:
             self.usb.pump(_IDLE_MS)
         passed = live.wall_ms() - self._wall
-        if passed > 0:
+        if passed >= 1:
             self._wall += passed
-            self.world.advance(passed if passed < 100 else 100)
+            self.world.advance(int(passed if passed < 100 else 100))
             self.tend()
 
     # -- Reset -------------------------------------------------------------------------------------------

@@ -1,14 +1,15 @@
 """Puts a release on a board, so that at every moment the board would start the old version or the new one.
 
-Order: everything into a folder of its own, each file's SHA-256 compared on the board; then boot.py and main.py,
-where they differ, each by a rename; then /current by a rename; then older slots but one go; then a restart, and
-the new version must say that it runs. A file that is already right is not copied again, so a deployment that
-was interrupted goes on where it stopped.
+Order: everything into a folder of its own, each file's SHA-256 compared on the board; then boot.py and
+main.py, where they differ, each by a rename; then /current by a rename; then older slots but one go; then a
+restart, and the new version must say that it runs. A file that is already right is not copied again, so a
+deployment that was interrupted goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,17 +111,25 @@ class Disk:
         self._do(f"close {path}", "f.close()")
         self.usb.before_each(f"compare {path}")
         if self.sha256(path) != hashlib.sha256(data).hexdigest():
-            raise Trouble(f"{path} is not what was sent: run it again; if it stays so, the board's flash is worn out.")
+            raise Trouble(
+                f"{path} is not what was sent: run it again; if it stays so, the board's flash is worn out."
+            )
 
 
-def deploy(usb: Usb, release: Release, voice: Voice) -> dict[str, Any]:
-    """Put `release` on a board that is ours (usb.take()); it restarts. Returns what was done."""
+def deploy(
+    usb: Usb, release: Release, voice: Voice, also: Callable[[], object] = lambda: None
+) -> dict[str, Any]:
+    """Put `release` on a board that is ours (usb.take()); it restarts. Returns what was done.
+
+    also: called when the release is in place, before the restart.
+    """
     disk = Disk(usb)
     before = disk.text("/current").strip()
     slot = "/" + release.slot
     copied = _copy(disk, release, before, voice)
     _switch(disk, release, before)
     removed = _tidy(disk, release.slot, before)
+    also()
     said = _start(usb, release)
     return {
         "board": usb.ident,
@@ -139,7 +148,9 @@ def _copy(disk: Disk, release: Release, before: str, voice: Voice) -> list[str]:
     slot = "/" + release.slot
     files = release.inside
     missing = {
-        path: data for path, data in files.items() if disk.sha256(f"{slot}/{path}") != hashlib.sha256(data).hexdigest()
+        path: data
+        for path, data in files.items()
+        if disk.sha256(f"{slot}/{path}") != hashlib.sha256(data).hexdigest()
     }
     # Files that should not be there would be found by the integrity check.
     for folder in ("", "/shaker"):
@@ -171,7 +182,7 @@ def _make_room(disk: Disk, release: Release, before: str, missing: dict[str, byt
     have = disk.free()
     if have < need:
         raise Trouble(
-            f"No space: the new version needs {need // 1024} KiB and {have // 1024} KiB are free. Remove files of "
+            f"No space: it needs {need // 1024} KiB and {have // 1024} are free. Remove files of "
             "yours from the board (`mpremote fs ls :`); the old version is untouched."
         )
 
@@ -179,7 +190,9 @@ def _make_room(disk: Disk, release: Release, before: str, missing: dict[str, byt
 def _switch(disk: Disk, release: Release, before: str) -> None:
     """Let the next start be the new version's. Each rename by itself leaves a board that starts."""
     changed = [
-        name for name, data in release.scripts.items() if disk.sha256("/" + name) != hashlib.sha256(data).hexdigest()
+        name
+        for name, data in release.scripts.items()
+        if disk.sha256("/" + name) != hashlib.sha256(data).hexdigest()
     ]
     for name in changed:
         disk.write(f"/{name}.new", release.scripts[name])
@@ -216,5 +229,9 @@ def _start(usb: Usb, release: Release) -> str:
     if b"program-altered" in said:
         raise Trouble(f"The board refuses what was copied ({text}): deploy again.")
     if not said:
-        raise Trouble("The board says nothing after its restart: press its reset button (EN) and deploy again.")
-    raise Trouble(f"The new version does not start ({text}): deploy again; if it stays so, deploy an older release.")
+        raise Trouble(
+            "The board says nothing after its restart: press its reset button (EN) and deploy again."
+        )
+    raise Trouble(
+        f"The new version does not start ({text}): deploy again; if it stays so, deploy an older release."
+    )

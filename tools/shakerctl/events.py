@@ -1,4 +1,4 @@
-"""`shakerctl events`: takes a shaker's events into a file, each once, and acknowledges only what is safe there.
+"""`shakerctl events`: takes a shaker's events into a file, each once; acknowledges only what is safe there.
 
 An event counts as safe when it was written and fsync returned. The file itself says where to go on: its last
 whole line. A line that a crash cut short is removed and its event taken again.
@@ -25,7 +25,7 @@ IDLE_S = 1.0  # caught up, and nothing new for this long
 
 
 class Store:
-    """A file of events: JSON lines, or CSV with a heading. `last`: number of the last event in it, 0 = none."""
+    """A file of events: JSON lines, or CSV with a heading. `last`: number of the last one in it, 0 = none."""
 
     def __init__(self, path: Path, as_csv: bool):
         self.path = path
@@ -33,7 +33,7 @@ class Store:
         self.count = 0
         self._csv = as_csv
         try:
-            self._file = open(path, "a+b", buffering=0)
+            self._file = io.FileIO(path, "a+")
             self._resume()
         except OSError as error:
             raise Trouble(f"{path} cannot be written ({error.strerror}): choose another file.") from None
@@ -57,7 +57,9 @@ class Store:
                 self.last = int(json.loads(lines[-1])["seq"])
         except (ValueError, KeyError, TypeError, IndexError):
             kind = "CSV" if self._csv else "JSON lines"
-            raise Usage(f"{self.path} is no file of events as {kind}: choose another file or --format.") from None
+            raise Usage(
+                f"{self.path} is no file of events as {kind}: choose another file or --format."
+            ) from None
 
     def _write(self, text: str) -> None:
         data = text.encode()
@@ -104,7 +106,9 @@ def export(
             line.wait_for(link, port, lambda: link.session)
             newest = int((link.session or {}).get("last", 0))
             if store.last > newest:
-                raise Usage(f"{path} holds event {store.last}, the shaker's last is {newest}: another table's file?")
+                raise Usage(
+                    f"{path} holds event {store.last}, the shaker's last is {newest}: another table's file?"
+                )
             calm = time.monotonic()
             count = -1
             while follow or store.last < newest or time.monotonic() - calm < idle_s:
@@ -118,7 +122,9 @@ def export(
                     link.receiver.skip(held["from"])
                     store.last = max(store.last, link.receiver.last)
                     calm = time.monotonic()
-                newest = max(newest, int((link.session or {}).get("last", 0)), (link.heartbeat or {}).get("seq", 0))
+                newest = max(
+                    newest, int((link.session or {}).get("last", 0)), (link.heartbeat or {}).get("seq", 0)
+                )
                 if link.heard_at is not None and time.monotonic() - link.heard_at > line.ANSWER_S:
                     raise line.silent(port, "hello", link)
             if key is not None and store.last:

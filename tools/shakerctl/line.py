@@ -73,11 +73,15 @@ def key_of(path: Path | None) -> bytes | None:
     try:
         key = bytes.fromhex(path.read_text("ascii").strip())
     except OSError as error:
-        raise Usage(f"The key file {path} cannot be read ({error.strerror}): give one with --key-file.") from None
+        raise Usage(
+            f"The key file {path} cannot be read ({error.strerror}): give one with --key-file."
+        ) from None
     except ValueError:
         key = b""
     if len(key) != 32:
-        raise Usage(f"{path} is no key: it must hold 64 hex digits; make one with `shakerctl provision --new-key`.")
+        raise Usage(
+            f"{path} is no key: it must hold 64 hex digits; make one with `shakerctl provision --new-key`."
+        )
     return key
 
 
@@ -91,12 +95,16 @@ def client(port: str, key: bytes | None = None, **options: Any) -> Iterator[prot
         line.close()
 
 
-def request(link: protocol.Client, port: str, cmd: str, timeout: float = ANSWER_S, **args: Any) -> dict[str, Any]:
+def request(
+    link: protocol.Client, port: str, cmd: str, timeout: float = ANSWER_S, **args: Any
+) -> dict[str, Any]:
     """Send a command and return its `ok`; Trouble for an error or for silence."""
     try:
         return link.request(cmd, timeout, **args)
     except protocol.ProtocolError as error:
-        raise Trouble(f"The shaker refused {cmd}, {error.code}: {HINTS.get(error.code, 'see PROTOCOL.md')}.") from None
+        raise Trouble(
+            f"The shaker refused {cmd}, {error.code}: {HINTS.get(error.code, 'see PROTOCOL.md')}."
+        ) from None
     except protocol.Silent:
         raise silent(port, cmd, link) from None
 
@@ -104,14 +112,18 @@ def request(link: protocol.Client, port: str, cmd: str, timeout: float = ANSWER_
 def silent(port: str, cmd: str, link: protocol.Client) -> Trouble:
     """Return what to say when no answer comes."""
     if link.heard_at is not None:
-        return Trouble(f"The shaker on {port} talks, but does not answer {cmd}: check the wire to its receive pin.")
+        return Trouble(
+            f"The shaker on {port} talks, but does not answer {cmd}: check the wire to its receive pin."
+        )
     return Trouble(
-        f"The shaker on {port} is silent: is this its UART 2 (not USB), is it powered, is the firmware running "
+        f"The shaker on {port} is silent: is this its UART 2 (not USB), has it power, does the firmware run "
         "(status LED), and are the two wires crossed over?"
     )
 
 
-def wait_for(link: protocol.Client, port: str, condition: Callable[[], object], seconds: float = ANSWER_S) -> None:
+def wait_for(
+    link: protocol.Client, port: str, condition: Callable[[], object], seconds: float = ANSWER_S
+) -> None:
     """Pump until `condition()`; Trouble when the shaker stays silent for `seconds`."""
     import time
 

@@ -1,4 +1,4 @@
-"""`shakerctl monitor`: what a shaker sees and does, live, from its heartbeat and its events. It never acknowledges."""
+"""`shakerctl monitor`: what a shaker sees and does, live, from heartbeat and events. Never acknowledges."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Release:
 
     @property
     def inside(self) -> dict[str, bytes]:
-        """Return the files that lie in the slot's folder, the manifest last: without it a slot is not whole."""
+        """Return the files that lie in the slot's folder, manifest last: without it a slot is not whole."""
         paths = sorted(path for path in self.files if not path.startswith("../") and path != manifest.NAME)
         return {path: self.files[path] for path in [*paths, manifest.NAME]}
 
@@ -55,9 +55,13 @@ def load(folder: Path | None = None) -> Release:
     files = folder / "files"
     try:
         version = json.loads((files / manifest.NAME).read_text("utf-8"))["version"]
-        found = {p.relative_to(files).as_posix(): p.read_bytes() for p in sorted(files.rglob("*")) if p.is_file()}
+        found = {
+            p.relative_to(files).as_posix(): p.read_bytes() for p in sorted(files.rglob("*")) if p.is_file()
+        }
     except (OSError, ValueError, KeyError, TypeError):
-        raise Trouble(f"{folder} holds no release: make one with `make image`, or leave --image out.") from None
+        raise Trouble(
+            f"{folder} holds no release: make one with `make image`, or leave --image out."
+        ) from None
     made = found.pop(manifest.NAME)
     if manifest.build(found, version) != made:
         raise Trouble(f"{folder} does not match its own manifest: make it anew with `make image`.")

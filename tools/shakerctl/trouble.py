@@ -1,4 +1,4 @@
-"""What can go wrong for a technician, each in one line that says what to do. No traceback is ever one of them."""
+"""What can go wrong for a technician: each in one line that says what to do, none as a traceback."""
 
 from __future__ import annotations
 
@@ -37,11 +37,17 @@ def ports() -> str:
 def port_trouble(port: str, error: BaseException | None = None) -> Trouble:
     """Return why `port` could not be opened, in one line."""
     if not Path(port).exists():
-        return Trouble(f"There is no port {port}: plug the board in and give its name with --port ({ports()}).")
+        return Trouble(
+            f"There is no port {port}: plug the board in and give its name with --port ({ports()})."
+        )
     number = getattr(error, "errno", None)
     text = str(error)
     if number == errno.EACCES or "Permission denied" in text:
-        return Trouble(f"You may not open {port}: add yourself to its group (often dialout) and log in again.")
+        return Trouble(
+            f"You may not open {port}: add yourself to its group (often dialout) and log in again."
+        )
     if number in (errno.EBUSY, errno.EAGAIN) or "lock" in text or "busy" in text:
         return Trouble(f"{port} is in use: close the other program (a terminal, mpremote, shakerctl) first.")
-    return Trouble(f"{port} cannot be opened as a serial port ({text or 'unknown reason'}): is it the right one?")
+    return Trouble(
+        f"{port} cannot be opened as a serial port ({text or 'unknown reason'}): is it the right one?"
+    )

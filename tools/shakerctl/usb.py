@@ -15,10 +15,11 @@ import os
 import struct
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import serial
-from mpremote.transport import TransportError, TransportExecError
+from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 
 from shakerctl.trouble import Trouble, port_trouble, unplugged
@@ -57,7 +58,7 @@ class Usb:
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 self._link = SerialTransport(path, baudrate=BAUD, timeout=10)
-            self._link.serial.reset_input_buffer()
+            self.wire.reset_input_buffer()
         except (TransportError, serial.SerialException, OSError):
             raise self._why() from None
 
@@ -78,10 +79,16 @@ class Usb:
 
     @property
     def link(self) -> SerialTransport:
-        """mpremote's transport."""
+        """The transport of mpremote."""
         if self._link is None:
             raise unplugged(self.port)
         return self._link
+
+    @property
+    def wire(self) -> serial.Serial:
+        """The port itself."""
+        port: Any = self.link.serial
+        return port
 
     # -- Bytes, before the board is ours -------------------------------------------------------------------
 
@@ -89,7 +96,7 @@ class Usb:
         """Return what the board says within `seconds`, or up to where `until(all of it)` is true."""
         said = b""
         end = time.monotonic() + seconds
-        port = self.link.serial
+        port = self.wire
         try:
             while time.monotonic() < end and not until(said):
                 waiting = port.in_waiting
@@ -106,7 +113,7 @@ class Usb:
     def write(self, data: bytes) -> None:
         """Send bytes."""
         try:
-            self.link.serial.write(data)
+            self.wire.write(data)
         except (serial.SerialException, OSError):
             raise unplugged(self.port) from None
 
@@ -129,7 +136,7 @@ class Usb:
         self.voice.say(f"The shaker is running. To work on it: {SERVICE}.")
         if not self.voice.confirm("Is that so, and may it stop?"):
             raise Trouble(f"Nothing was done. Run it again with {SERVICE}.")
-        self.link.serial.reset_input_buffer()
+        self.wire.reset_input_buffer()
         self.write(b"\x03")
         said = self.after_restart(STOP_S, lambda said: BENCH in said or PROMPT in said or RUNNING in said)
         if RUNNING not in said and self.free():
@@ -162,7 +169,7 @@ class Usb:
                 self.link.enter_raw_repl(soft_reset=True)
         except TransportError:
             raise Trouble(
-                f"The board on {self.port} does not speak as MicroPython does: press its reset button (EN) and "
+                f"The board on {self.port} does not speak as MicroPython: press its reset button (EN) and "
                 "run it again; if that does not help, `shakerctl flash` it anew."
             ) from None
         except (serial.SerialException, OSError):
@@ -177,11 +184,15 @@ class Usb:
             "__import__('machine') if __import__('sys').platform == 'esp32' else None)"
         )
         if platform != "esp32" or not name.rstrip().endswith("ESP32"):
-            raise Trouble(f"Wrong chip: the board says '{name}'. The shaker needs a plain ESP32 (not S2, S3, C3 …).")
+            raise Trouble(
+                f"Wrong chip: the board says '{name}'. The shaker needs a plain ESP32 (not S2, S3, C3 …)."
+            )
         if tuple(version) < OLDEST:
             have = ".".join(map(str, version))
             want = ".".join(map(str, OLDEST))
-            raise Trouble(f"MicroPython {have} is too old: `shakerctl flash` the board with {want} or newer first.")
+            raise Trouble(
+                f"MicroPython {have} is too old: `shakerctl flash` the board with {want} or newer first."
+            )
         self.ident = ident
 
     # -- Work on the board -----------------------------------------------------------------------------------
@@ -197,7 +208,7 @@ class Usb:
             if not os.path.exists(self.port):
                 raise unplugged(self.port) from None
             raise Trouble(
-                f"The board on {self.port} stopped answering ({silent}): press its reset button and run it again."
+                f"The board on {self.port} stopped answering ({silent}): reset it and run it again."
             ) from None
         if error:
             raise board_trouble(error.decode("utf-8", "replace"))
@@ -225,10 +236,14 @@ class Usb:
         said = b""
         while time.monotonic() < end and not until(said):
             try:
-                said += self.read(1.0, lambda new: until(said + new))
+                said += self.read(1.0, partial(_joined, until, said))
             except Trouble:
                 self._reopen(end)
         return said
+
+
+def _joined(until: Callable[[bytes], object], before: bytes, new: bytes) -> object:
+    return until(before + new)
 
 
 class BoardTrouble(Trouble):
@@ -243,7 +258,7 @@ def board_trouble(error: str) -> BoardTrouble:
     """Return in one line what an exception on the board means."""
     last = error.strip().splitlines()[-1] if error.strip() else "?"
     if "ENOSPC" in last or "OSError: 28" in last:
-        text = "No space is left on the board: remove files of yours from it (`mpremote fs ls :`), then run it again."
+        text = "No space is left on the board: remove files of yours (`mpremote fs ls :`), then run it again."
     elif "MemoryError" in last:
         text = "The board ran out of memory: press its reset button (EN) and run it again."
     elif "KeyboardInterrupt" in last:

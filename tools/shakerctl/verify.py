@@ -1,4 +1,4 @@
-"""`shakerctl verify`: is the program in a running shaker the known one? Asked over its UART, with a fresh nonce."""
+"""`shakerctl verify`: is the program in a running shaker the known one? Asked with a fresh nonce."""
 
 from __future__ import annotations
 

@@ -1,0 +1,223 @@
+"""The command line of shakerctl: what a technician runs, from an empty ESP32 to a shaker in service.
+
+Exit code 0: done. 1: it did not work, one line says what to do. 2: the call itself is wrong.
+Start reading at main(); each command is a module of its name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from shakerctl.trouble import Trouble, Usage
+from shakerctl.voice import Voice
+
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def _usb_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", required=True, help="the board's USB port, as /dev/ttyUSB0")
+    parser.add_argument("--yes", action="store_true", help="answer every question with yes")
+    parser.add_argument("--json", action="store_true", help="the result as JSON on standard output")
+
+
+def _uart_options(parser: argparse.ArgumentParser, key: bool = True) -> None:
+    parser.add_argument("--port", required=True, help="the port of the adapter on the shaker's UART 2")
+    if key:
+        parser.add_argument("--key-file", type=Path, metavar="FILE", help="the table's key: 64 hex digits")
+
+
+def _release_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--image", type=Path, metavar="DIR", help="a release of `make image`; default: this tree"
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the whole command line."""
+    top = argparse.ArgumentParser(
+        prog="shakerctl", description="Puts shakers into service and looks after them."
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, does: str, act: Callable[[argparse.Namespace], int]) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=does, description=does[:1].upper() + does[1:] + ".")
+        sub.set_defaults(act=act)
+        return sub
+
+    sub = command("flash", "write a MicroPython image to an ESP32", _flash)
+    _usb_options(sub)
+    sub.add_argument(
+        "--image", type=Path, required=True, metavar="BIN", help="MicroPython's ESP32_GENERIC .bin"
+    )
+    sub.add_argument("--baud", type=int, default=460800, help="speed of the transfer (default %(default)s)")
+    sub.add_argument(
+        "--erase", action="store_true", help="erase everything first: journal, settings and key too"
+    )
+
+    sub = command("deploy", "copy the firmware, compare it on the board, then switch to it", _deploy)
+    _usb_options(sub)
+    _release_option(sub)
+    sub.add_argument("--settings", type=Path, metavar="FILE", help="settings to provision with it")
+
+    sub = command("provision", "give a table its settings, key and authorisation", _provision)
+    _usb_options(sub)
+    sub.add_argument("--settings", type=Path, metavar="FILE", help="a JSON object of settings (SPEC 8)")
+    sub.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="one setting; may be repeated"
+    )
+    sub.add_argument("--key-file", type=Path, metavar="FILE", help="the table's key: 64 hex digits")
+    sub.add_argument("--new-key", type=Path, metavar="FILE", help="make a key and keep it in FILE")
+    sub.add_argument(
+        "--authorisation", type=Path, metavar="FILE", help="JSON with ref, requested, granted, adopted"
+    )
+    sub.add_argument("--uart", metavar="PORT", help="ask the shaker afterwards whether it took them")
+
+    sub = command("verify", "compare the program in a running shaker with a known release", _verify)
+    _uart_options(sub, key=False)
+    _release_option(sub)
+    sub.add_argument("--json", action="store_true", help="the result as JSON on standard output")
+
+    sub = command("bench-test", "prove at the bench that a board is wired right", _bench_test)
+    _usb_options(sub)
+    sub.add_argument(
+        "--loopback", action="store_true", help="a jig on the board (target_wiring) moves everything"
+    )
+    sub.add_argument(
+        "--patience", type=float, default=60.0, metavar="S", help="wait so long for a person's move"
+    )
+    sub.add_argument(
+        "--report", type=Path, default=Path("bench"), metavar="DIR", help="where the report goes"
+    )
+
+    sub = command("monitor", "show live what a shaker sees, does and reports", _monitor)
+    _uart_options(sub, key=False)
+    sub.add_argument("--seconds", type=float, help="end after so long (default: at Ctrl-C)")
+    sub.add_argument("--plain", action="store_true", help="lines instead of a screen")
+    sub.add_argument("--json", action="store_true", help="JSON lines instead of a screen")
+
+    sub = command("events", "take events into a file, acknowledging what is safe there", _events)
+    _uart_options(sub)
+    sub.add_argument("--out", type=Path, required=True, metavar="FILE", help="goes on where the file ends")
+    sub.add_argument("--format", choices=("jsonl", "csv"), default="jsonl", help="default %(default)s")
+    sub.add_argument("--follow", action="store_true", help="go on until Ctrl-C")
+    sub.add_argument("--json", action="store_true", help="the result as JSON on standard output")
+
+    sub = command("send", "send one command, signed where it must be, and show the reply", _send)
+    _uart_options(sub)
+    sub.add_argument("--json", action="store_true", help="the reply as JSON on standard output")
+    sub.add_argument("cmd", help="status, rounds, result, paid, clear … (PROTOCOL.md)")
+    sub.add_argument("argument", nargs="?", help="its argument: a number, a nonce, or dice as 1,4,6")
+    return top
+
+
+def _flash(args: argparse.Namespace) -> int:
+    from shakerctl.flash import flash
+
+    return flash(args.port, args.image, args.baud, args.erase, Voice(args.json, args.yes))
+
+
+def _deploy(args: argparse.Namespace) -> int:
+    from shakerctl import provision, release
+    from shakerctl.deploy import deploy
+    from shakerctl.usb import Usb
+
+    voice = Voice(args.json, args.yes)
+    text = provision.check(provision.read_json(args.settings), provision.today()) if args.settings else None
+    this = release.load(args.image)
+    with Usb(args.port, voice) as usb:
+        usb.take()
+        done = deploy(usb, this, voice, lambda: text is None or provision.put(usb, this.slot, text))
+    copied = f"{len(done['copied'])} files copied" if done["copied"] else "nothing to copy"
+    voice.result(
+        done, f"{this.version} runs from {done['slot']} ({copied}, every SHA-256 compared on the board)."
+    )
+    return OK
+
+
+def _provision(args: argparse.Namespace) -> int:
+    from shakerctl import provision
+    from shakerctl.line import key_of
+    from shakerctl.usb import Usb
+
+    voice = Voice(args.json, args.yes)
+    if args.key_file and args.new_key:
+        raise Usage("Either --key-file or --new-key, not both.")
+    record = provision.read_json(args.authorisation) if args.authorisation else None
+    known = key_of(args.key_file)
+    found = provision.fields(args.settings, args.set, known.hex() if known else None, record)
+    if not found and not args.new_key:
+        raise Usage("Nothing to provision: give --settings, --set, --key-file, --new-key or --authorisation.")
+    provision.check(found, provision.today())
+    with Usb(args.port, voice) as usb:
+        usb.take()
+        if args.new_key:
+            found["key"] = provision.new_key(args.new_key)
+        done = provision.provision(usb, provision.check(found, provision.today()))
+    if args.uart:
+        key = bytes.fromhex(found["key"]) if found.get("key") else None
+        done.update(provision.confirm(args.uart, found, key))
+        text = f"The shaker took its settings; authorised: {'yes' if done['authorised'] else 'no'}."
+    else:
+        text = "Settings are on the board; the shaker takes them in at a start with no round open."
+    voice.result(done, text)
+    return OK
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from shakerctl import release
+    from shakerctl.verify import verify
+
+    return verify(args.port, release.load(args.image), Voice(args.json))
+
+
+def _bench_test(args: argparse.Namespace) -> int:
+    from shakerctl.benchtest import bench_test
+    from shakerctl.usb import Usb
+
+    voice = Voice(args.json, args.yes)
+    with Usb(args.port, voice) as usb:
+        usb.take()
+        code = bench_test(usb, voice, args.loopback, args.patience, args.report)
+        usb.restart()
+    return code
+
+
+def _monitor(args: argparse.Namespace) -> int:
+    from shakerctl.monitor import monitor
+
+    return monitor(args.port, args.seconds, args.plain, args.json)
+
+
+def _events(args: argparse.Namespace) -> int:
+    from shakerctl.events import export
+    from shakerctl.line import key_of
+
+    voice = Voice(args.json)
+    return export(args.port, key_of(args.key_file), args.out, args.format == "csv", args.follow, voice)
+
+
+def _send(args: argparse.Namespace) -> int:
+    from shakerctl.line import key_of
+    from shakerctl.send import send
+
+    return send(args.port, key_of(args.key_file), args.cmd, args.argument, Voice(args.json))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit code."""
+    args = parser().parse_args(argv)
+    try:
+        return args.act(args)
+    except Trouble as trouble:
+        print(f"shakerctl {args.command}: {trouble}", file=sys.stderr)
+        return USAGE if isinstance(trouble, Usage) else FAILED
+    except KeyboardInterrupt:
+        print(f"shakerctl {args.command}: interrupted; run the same command again to go on.", file=sys.stderr)
+        return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
