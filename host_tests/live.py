@@ -38,7 +38,7 @@ else:
         time.sleep(ms / 1000)
 
 
-SHOW_MS = 20  # the world is shown at most this often
+SHOW_MS = 20  # what moves slowly (bolts, lamps) is shown at most this often; contacts and outputs at once
 
 
 class Control:
@@ -52,6 +52,7 @@ class Control:
         self._rx = b""
         self._shown = None
         self._shown_at = 0
+        self._quick = None
         self.closed = False
 
     def poll(self):
@@ -106,8 +107,10 @@ class Control:
         sent = world.line.from_device()
         if sent:
             self._send({"uart": "".join("%02x" % b for b in sent)})
-        if world.now - self._shown_at < SHOW_MS:
+        quick = (world.contacts, world.outputs, world.moving)
+        if quick == self._quick and world.now - self._shown_at < SHOW_MS:
             return
+        self._quick = quick
         self._shown_at = world.now
         seen = {
             "in": {name: world.value(name) for name in names.INPUTS},
