@@ -168,6 +168,8 @@ def inspect(bench, least, most):
         need(struct.unpack_from("<I", buf, 4)[0] == seq, "number")
         if buf[1] != names.EV_LOST:
             held.append(bytes(buf[:60]))
+        else:
+            need(struct.unpack_from("<I", buf, 46)[0] < journal.first, "called lost, yet held")
     need(
         not journal.read(journal.first - 1, buf) and not journal.read(journal.last + 1, buf),
         "beyond the ends",

@@ -176,7 +176,11 @@ def test_required_never_overwrites_and_a_round_in_progress_always_fits():
     assert not bench.journal.room(True)
     bench.boot()
     assert bench.journal.first == 1 and not bench.journal.room(True)
-    bench.journal.ack(bench.journal.last)
+    segments = bench.journal._segments
+    enough = segments[len(segments) + 1 - bench.journal._keep] - 1  # the last event that must go
+    bench.journal.ack(enough - 1)
+    assert not bench.journal.room(True)
+    bench.journal.ack(enough)
     assert bench.journal.room(True)
     while bench.journal.first == 1:
         bench.round()
@@ -314,6 +318,22 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
         assert not journal.read(1, bytearray(64))
 
 
+def test_what_could_not_be_read_at_the_start_is_not_written_over_later():
+    bench = Bench()
+    bench.start()
+    bench.round()
+    bench.flash.failing = True
+    journal = Journal(bench.files, bench.tail)
+    journal.open()
+    assert not journal.ok and journal.last == 0
+    bench.flash.failing = False
+    bench.put(names.EV_BOOT)
+    with pytest.raises(OSError):
+        journal.append(bench.queue)
+    bench.boot()
+    inspect(bench, len(bench.events), len(bench.events))
+
+
 def test_a_chip_that_fails_later_loses_nothing_known():
     bench = Bench()
     bench.start()
@@ -441,6 +461,38 @@ def test_a_newest_segment_of_garbage_is_not_counted_over_again():
     bench.one(names.EV_BOOT)
     bench.boot()
     assert bench.journal.last > held
+
+
+def test_events_behind_skipped_numbers_are_found():
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(4):
+        bench.one(names.EV_COVERED)
+    size = bench.files.size("tail.log")
+    rewrite(bench, "tail.log", lambda data: data[: size - 128] + bytes(128))
+    bench.boot()
+    held = bench.journal.last
+    assert not bench.journal.ok and held == 5
+    for _ in range(40):
+        bench.one(names.EV_COVERED)
+    bench.boot()
+    assert bench.journal.ok
+    assert [seq_of(rec) for _, rec in events(bench.journal)] == [1, 2, 3, *range(6, 47)]
+    assert lost(bench.journal) == [(4, 5)]
+
+
+def test_damaged_leftovers_in_the_tail_are_told_of_once():
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(9):  # the first in the segment, seven in the tail, all moved, one in the tail again
+        bench.one(names.EV_COVERED)
+    assert bench.files.size("tail.log") == 7 * 64
+    rewrite(bench, "tail.log", lambda data: data[:64] + bytes(256) + data[320:])
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.newest is not None and bench.journal.last >= 10
+    bench.one(names.EV_COVERED)
+    bench.boot()
+    assert bench.journal.ok and bench.journal.problem is None
 
 
 def test_names_tell_which_numbers_are_used_when_records_do_not():
@@ -675,6 +727,20 @@ def test_round_summaries():
     ]
     assert got[4] is None
     assert bench.journal.counts()["voids"] == 2
+
+
+def test_the_voids_of_an_open_round_are_counted_over_segment_changes():
+    bench = Bench(PARTITION, segment=4, keep=3)
+    bench.start()
+    bench.round(void=True)
+    for _ in range(12):
+        bench.one(names.EV_KEY_STUCK)
+    bench.boot()
+    bench.state.phase = names.IDLE
+    bench.state.flags = 0
+    bench.one(names.EV_ABANDONED)
+    summary = bench.journal.summary(1)
+    assert summary is not None and (summary["voids"], summary["end"]) == (1, "abandoned")
 
 
 # -- cost -----------------------------------------------------------------------------------------------
