@@ -74,8 +74,10 @@ class Core:
 
     def _resting_bolts(self):
         # Where the bolts stand, by the state before the restart: it moved none of them.
+        # In service mode the dome may be off: then its lock has not been driven on.
         s = self.state
-        return interlock.guard(0, DOME, s.phase, s.origin, s.owed(), s.service(), 0) & BOLTS
+        dome = 0 if s.service() else DOME
+        return interlock.guard(0, dome, s.phase, s.origin, s.owed(), s.service(), 0) & BOLTS
 
     def fault_at_boot(self, code):
         """Have fault `code` raised as soon as the restored phase has been judged."""
