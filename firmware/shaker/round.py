@@ -95,6 +95,7 @@ PAID_HOLD_MS = const(800)
 STUCK_MS = const(10000)
 PAIR_MS = const(200)
 STROKES = const(3)
+_STROKES_MAX = const(255)  # what the event can say
 _SEEN_BOTH = LATCH_A_OPEN | LATCH_B_OPEN
 _INVALID = LATCH_A_INVALID | LATCH_B_INVALID
 _DISTURBING = (F_DOME_OPENED, F_AGITATOR_RUNAWAY, F_SHAKEN_LATE)
@@ -176,7 +177,9 @@ class Round:
         self._seen |= levels & _SEEN_BOTH
         if not self.judged:
             return
-        self._watch(now, levels)
+        # What is on its way to another level has not lasted until now, however late this scan is.
+        lasting = ~inputs.counting
+        self._watch(now, levels, lasting)
         self._follow(now, levels)
         rose = inputs.rose
         fell = inputs.fell
@@ -188,7 +191,7 @@ class Round:
             if rose:
                 self._press(now, levels, rose)
         if self._hold:
-            self._holding(now, levels)
+            self._holding(now, levels, lasting)
         if levels & KEYS & ~self._ignored:
             self._stuck(now, levels)
 
@@ -272,10 +275,10 @@ class Round:
             self._turned_on = False
         return self.emit(EV_FAULT, code, b, begun)
 
-    def _watch(self, now, levels):
+    def _watch(self, now, levels, lasting):
         s = self.state
         if levels & _INVALID or self._pairs:
-            self._watch_pairs(now, levels)
+            self._watch_pairs(now, levels, lasting)
         # The one exception: taken off in service mode before the fault, and not locked since.
         if (
             not levels & DOME
@@ -287,20 +290,20 @@ class Round:
         if code:
             self.fault(code)
 
-    def _watch_pairs(self, now, levels):
+    def _watch_pairs(self, now, levels, lasting):
         if not levels & LATCH_A_INVALID:
             self._pairs &= ~LATCH_A_INVALID
         elif not self._pairs & LATCH_A_INVALID:
             self._pairs |= LATCH_A_INVALID
             self._pair_a_at = now
-        elif ticks_diff(now, self._pair_a_at) >= PAIR_MS:
+        elif lasting & LATCH_A_INVALID and ticks_diff(now, self._pair_a_at) >= PAIR_MS:
             self.fault(F_LATCH_A_WIRING)
         if not levels & LATCH_B_INVALID:
             self._pairs &= ~LATCH_B_INVALID
         elif not self._pairs & LATCH_B_INVALID:
             self._pairs |= LATCH_B_INVALID
             self._pair_b_at = now
-        elif ticks_diff(now, self._pair_b_at) >= PAIR_MS:
+        elif lasting & LATCH_B_INVALID and ticks_diff(now, self._pair_b_at) >= PAIR_MS:
             self.fault(F_LATCH_B_WIRING)
 
     def cause_present(self, levels):
@@ -497,7 +500,7 @@ class Round:
         if not self._lever:
             self._refuse(WHAT_LEVER, self._means_nothing())
         elif phase == SHAKING:
-            self._strokes += 1
+            self._strokes = min(self._strokes + 1, _STROKES_MAX)
             self._stroke_at = now
         elif phase == BETTING or phase == CLOSED:
             self.fault(F_SHAKEN_LATE)
@@ -522,7 +525,7 @@ class Round:
             return
         self._hold_at = now
 
-    def _holding(self, now, levels):
+    def _holding(self, now, levels, lasting):
         # All 800 ms must lie in the phase, cover off (abandon: service key on); else press again.
         phase = self.state.phase
         if not levels & PAID:
@@ -533,12 +536,12 @@ class Round:
             elif levels & COVER:
                 self._hold = _NO_HOLD
                 self._refuse(WHAT_PAID, WHY_COVER_ON)
-            elif ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+            elif lasting & PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
                 self._hold = _NO_HOLD
                 self.paid(levels)
         elif phase != VOID or not levels & SERVICE:
             self._hold = _NO_HOLD
-        elif ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+        elif lasting & PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
             self._hold = _NO_HOLD
             self.abandon()
 
