@@ -480,6 +480,14 @@ def test_a_further_stroke_starts_the_settling_again():
     assert rig.now == fourth + 1000 and rig.last("shake-done").a == 4
 
 
+def test_a_lever_pumped_hundreds_of_times_is_still_a_shake():
+    rig = Rig(lever=True).go("COVERED")
+    for _ in range(300):
+        rig.press("lever", 30)
+    rig.until("BETTING")
+    assert rig.last("shake-done").a == 255
+
+
 @pytest.mark.parametrize("strokes", [1, 2])
 @pytest.mark.parametrize("window", [1000, 10000])
 def test_fewer_strokes_than_three_end_the_shake_and_use_its_number_up(strokes, window):
@@ -598,6 +606,39 @@ def test_with_the_cover_on_void_and_paid_are_refused(what):
     assert rig.said() == [f"refused {what} cover-on"]
     assert rig.device.command(what) == "cover-on"
     assert rig.phase == "PAYOUT"
+
+
+@pytest.mark.parametrize("late", [700, 1500, 2000])
+def test_a_scan_that_comes_late_does_not_hold_paid_for_the_croupier(late):
+    """Flash may stop the chip for long; a key let go meanwhile was not held for 800 ms."""
+    rig = Rig().go("PAYOUT")
+    rig.set(paid="pressed")
+    rig.run(200)
+    rig.set(paid="released")
+    rig.scan(late)
+    rig.run(100)
+    assert rig.phase == "PAYOUT"
+
+
+@pytest.mark.parametrize("late", [700, 1500])
+def test_a_scan_that_comes_late_does_not_abandon(late):
+    rig = Rig().go("VOID")
+    rig.set(service="on")
+    rig.run(100)
+    rig.set(paid="pressed")
+    rig.run(200)
+    rig.set(paid="released")
+    rig.scan(late)
+    rig.run(100)
+    assert rig.phase == "VOID"
+
+
+def test_a_hold_that_lasts_over_a_late_scan_counts():
+    rig = Rig().go("PAYOUT")
+    rig.set(paid="pressed")
+    rig.run(200)
+    rig.scan(900)
+    assert rig.phase == "IDLE"
 
 
 # -- stuck keys --------------------------------------------------------------------------------------
@@ -808,6 +849,18 @@ def test_a_pair_may_disagree_for_200_ms():
     assert rig.fault == "latch-a-wiring"
 
 
+@pytest.mark.parametrize("latch", ["latch_a", "latch_b"])
+def test_a_pair_that_settled_while_flash_stopped_the_chip_is_no_fault(latch):
+    """Opening a latch of a covered cup writes an event just while its pair changes over."""
+    rig = Rig().go("COVERED")
+    rig.set(**{latch: "invalid"})
+    rig.until("IDLE")
+    rig.set(**{latch: "open"})
+    rig.scan(400)
+    rig.run(500)
+    assert rig.fault == "none"
+
+
 def test_latch_a_against_latch_b_is_never_a_fault():
     rig = Rig()
     rig.set(latch_a="closed", cover="on")
@@ -968,6 +1021,26 @@ def test_a_fault_in_service_mode_locks_no_empty_base():
     rig.set(dome="open")
     rig.run(50)
     assert rig.state.faults >> (names.F_DOME_OPENED - 1) & 1
+
+
+def dome_off_in_service_mode_under_a_fault(**found):
+    state = State()
+    state.phase, state.origin, state.flags = names.FAULT, names.IDLE, record.FLAG_SERVICE
+    state.fault, state.faults = names.F_LATCH_A_WIRING, 1 << (names.F_LATCH_A_WIRING - 1)
+    rig = Rig(state=state, rest=0)
+    rig.set(dome="open", **found)
+    rig.run(2000)
+    return rig
+
+
+@pytest.mark.parametrize("key", ["on", "off"])
+def test_a_fault_in_service_mode_locks_no_empty_base_after_a_restart_either(key):
+    rig = dome_off_in_service_mode_under_a_fault(service=key)
+    assert rig.phase == "FAULT" and not rig.on("dome_lock")
+    assert not rig.state.faults >> (names.F_DOME_OPENED - 1) & 1
+    rig.set(dome="closed")
+    rig.run(50)
+    assert rig.on("dome_lock") and rig.core.driving & names.DOME_LOCK
 
 
 @pytest.mark.parametrize("code", [names.F_JOURNAL_FAILED, names.F_SETTINGS_INVALID, names.F_CLOCK_STALLED])
