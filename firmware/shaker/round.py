@@ -21,6 +21,7 @@ from shaker.names import (
     BETTING,
     CLOSED,
     COVER,
+    COVER_BAR,
     COVERED,
     COVERING,
     DOME,
@@ -418,6 +419,9 @@ class Round:
             return WHY_WRONG_PHASE
         if levels & SERVICE:
             return WHY_SERVICE
+        if self.told & COVER_BAR:
+            # Its release still waits for the bolt's budget, so the lock could not go on (I2, I6).
+            return WHY_NOT_COVERED
         why = interlock.may_shake(levels, s.owed(), self._seen == _SEEN_BOTH)
         if not why and not s.flags & FLAG_BETS and not self._room():
             why = WHY_JOURNAL_FULL
