@@ -362,6 +362,29 @@ def test_a_wrong_pair_is_not_seen_open():
     assert rig.said() == ["refused start latch-not-seen-open"]
 
 
+@pytest.mark.parametrize("motion", [True, False])
+def test_no_shake_while_the_bars_release_waits_for_its_budget(motion):
+    """Void after void with slow bolts: a shake that could not be locked would be no shake (I2, I5, I6)."""
+    rig = Rig(bolt_ms=2000, motion=motion)
+    for _ in range(3):
+        rig.go("CLOSED")
+        rig.set(latch_a="open", latch_b="open", cover="off")
+        rig.run(50)
+        rig.press("void")
+    assert rig.phase == "VOID" and rig.on("cover_bar")
+    rig.cover_up()
+    rig.said()
+    rig.press("start")
+    assert rig.phase == "COVERED" and rig.said() == ["refused start not-covered"]
+    while rig.on("cover_bar"):
+        rig.scan()
+    rig.trace.clear()
+    rig.shake()
+    assert rig.on("cover_lock")
+    rig.until("BETTING")
+    assert sum(outputs & names.DRIVE == names.DRIVE for _, outputs in rig.trace) == 3
+
+
 def test_start_is_refused_while_the_service_key_is_on():
     rig = Rig().go("COVERED")
     rig.set(service="on")
