@@ -573,6 +573,16 @@ def test_paid_confirms_at_800_ms_without_waiting_for_the_release():
     assert rig.now == settled + 800
 
 
+def test_abandoning_takes_800_ms_too():
+    rig = Rig().go("VOID")
+    rig.set(service="on")
+    rig.run(100)
+    rig.set(paid="pressed")
+    settled = rig.now + 25
+    rig.until("IDLE")
+    assert rig.now == settled + 800
+
+
 @pytest.mark.parametrize("begun_in", ["CLOSED", "PAYOUT with the cover on"])
 def test_a_hold_that_began_elsewhere_does_not_count(begun_in):
     rig = Rig().go("CLOSED" if begun_in == "CLOSED" else "PAYOUT")
@@ -852,6 +862,7 @@ def test_what_opens_in_the_shake_cuts_both_channels_in_two_scans_for_good(when, 
     rig.run(10)
     assert not rig.on("agitator") and not rig.on("agitator_enable")
     assert rig.fault == ("dome-opened" if lost == "dome" else "opened-in-shake")
+    assert not rig.device.pulsing, "flash and line would wait for ever"
     rig.set(**{lost: "on" if lost == "cover" else "closed"})
     rig.trace.clear()
     rig.run(5000)
