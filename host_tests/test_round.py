@@ -835,7 +835,7 @@ def test_a_fault_latches_is_safe_and_resumes_where_it_must(code, phase, strike, 
     after = resumed(code, phase, bets)
     said = rig.said()
     assert said[0] == "clear " + code
-    assert rig.last("clear").phase == after
+    assert (rig.last("clear").phase, rig.last("clear").origin) == (after, "IDLE")
     if after in ("CLOSED", "PAYOUT"):
         assert rig.phase == after and said == ["clear " + code]
     assert rig.fault == "none" and rig.state.faults == 0 and not rig.on("alarm")
@@ -1065,6 +1065,24 @@ def dome_off_in_service_mode_under_a_fault(**found):
     rig.set(dome="open", **found)
     rig.run(2000)
     return rig
+
+
+def test_service_mode_ends_under_a_fault_as_ever():
+    rig = Rig()
+    rig.set(service="on")
+    rig.run(800)
+    rig.set(dome="open")
+    rig.run(50)
+    runaway(rig)
+    rig.said()
+    rig.set(service="off")
+    rig.run(100)
+    assert rig.said() == [] and rig.state.service()
+    rig.set(dome="closed")
+    rig.run(100)
+    assert rig.said() == ["service 0"] and rig.phase == "FAULT" and rig.on("dome_lock")
+    rig.turn_service()
+    assert rig.phase == "IDLE" and not rig.state.service()
 
 
 @pytest.mark.parametrize("key", ["on", "off"])
