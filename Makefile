@@ -47,6 +47,12 @@ scenario: $(STAMP) ## play scenario files on both interpreters: FILES="a.scn b.s
 	@test -n "$(FILES)" || { echo 'Say which: make scenario FILES="host_tests/scenarios/one_round.scn"' >&2; exit 2; }
 	@$(PY) host_tests/play.py $(FILES)
 
+sim: $(STAMP) ## play on a live virtual table in the browser: ARGS="--lever --help"
+	@exec $(PY) tools/sim $(ARGS)
+
+picture: $(STAMP) ## remake the README's picture of the running table (needs chromium)
+	@$(PY) tools/sim/picture.py
+
 image: $(STAMP) ## make the release artefacts in build/image
 	@$(PY) -m shakerctl.image
 

@@ -80,9 +80,8 @@ async def _serve(port: int, settings: dict[str, object], seed: int | None) -> No
         except OverflowError:
             raise SystemExit(f"--port {port}: must be 0 to 65535") from None
         except OSError as error:
-            raise SystemExit(
-                f"Port {port} of 127.0.0.1 cannot be used ({os.strerror(error.errno or 0)}); choose another: --port 0"
-            ) from None
+            why = os.strerror(error.errno or 0)
+            raise SystemExit(f"Port {port} of 127.0.0.1: {why}; choose another, or --port 0") from None
         sim.port = runner.addresses[0][1]
         try:
             await sim.start()

@@ -1,7 +1,7 @@
 """What hands and gravity do at the table: cover, latches, dome, keys, and three dice.
 
-Owns where things physically are. Bolts hold what they hold: where they are comes from the world. Must not know
-a phase or a rule. `order(**what)` sends the contacts' new state to the world.
+Owns where things physically are. Bolts hold what they hold, and where they are comes from the
+world. Must not know a phase or a rule. `order(**what)` sends the contacts' new state to the world.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 KEYS = ("start", "lever", "bell", "void", "paid")
 ENGAGED = 500  # of 1000: a bolt this far out holds
 ODD_CHANCE = 0.03  # of each kind, at every shake
+MOTORS = ("ok", "dead", "runaway", "welded")
 LYING = ("flat", "stacked", "tilted")
 
 
@@ -183,6 +184,12 @@ class Plant:
         for key in KEYS:
             self.release(key, hand)
 
+    def force(self, how: str | None) -> None:
+        """Let shakes leave the dice as `how` says (LYING, None: by chance) until the cover is next lifted."""
+        if how is not None and how not in LYING:
+            raise ValueError(how)
+        self.dice.force = how
+
     # -- Damage ------------------------------------------------------------------------------------------
 
     def damage(self, cuts: set[str], sticks: set[str]) -> None:
@@ -195,7 +202,9 @@ class Plant:
             self._order(stick=contact)
 
     def set_motor(self, kind: str) -> None:
-        """Choose the motor: ok, dead, runaway, welded."""
+        """Choose the motor, one of MOTORS. Raises ValueError."""
+        if kind not in MOTORS:
+            raise ValueError(kind)
         self.motor = kind
         self._order(motor=kind)
 

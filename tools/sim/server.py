@@ -1,7 +1,7 @@
 """Puts the table together and serves it: HTTP for what stands still, one WebSocket for what moves.
 
 Loopback only. Every request must name this server as its Host, and a WebSocket must come from its own page
-(Origin); so neither another page in the same browser nor a name that resolves to 127.0.0.1 can drive the table.
+(Origin); so neither another page in the same browser nor a name that resolves to 127.0.0.1 can drive it.
 Nothing can be changed but over the WebSocket.
 """
 
@@ -32,9 +32,13 @@ STROKE_S = 0.25  # a lever's stroke moves the dice that long
 QUEUE = 400  # messages a page may be behind before it is cut off
 ORDER_BYTES = 2000
 
+_TABLES = (
+    "UI", "BETS", "PHASES", "THINGS", "VALUES", "EVENTS", "REASONS", "BLOCKED", "COLOUR_NAMES", "FIGURES",
+    "COLOURS",
+)  # fmt: skip
 _HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -263,22 +267,7 @@ class Sim:
             "version": VERSION,
             "languages": texts.LANGUAGES,
             "htmlLanguages": texts.HTML_LANGUAGE,
-            "texts": {
-                name.lower(): _by_language(getattr(texts, name))
-                for name in (
-                    "UI",
-                    "BETS",
-                    "PHASES",
-                    "THINGS",
-                    "VALUES",
-                    "EVENTS",
-                    "REASONS",
-                    "BLOCKED",
-                    "COLOUR_NAMES",
-                    "FIGURES",
-                    "COLOURS",
-                )
-            },  # fmt: skip
+            "texts": {name.lower(): _by_language(getattr(texts, name)) for name in _TABLES},
             "hints": {
                 phase: {"text": dict(zip(texts.LANGUAGES, text, strict=True)), "about": list(about)}
                 for phase, (text, about) in texts.HINTS.items()
@@ -328,17 +317,11 @@ class Sim:
             elif what == "xray":
                 page.xray = order["on"] is True
             elif what == "force":
-                table.dice.force = (
-                    None if order["how"] is None else plant.LYING[plant.LYING.index(order["how"])]
-                )
+                table.force(order["how"])
             elif what == "damage":
                 table.damage(_contacts(order["cuts"]), _contacts(order["sticks"]))
             elif what == "motor":
-                table.set_motor(
-                    ("ok", "dead", "runaway", "welded")[
-                        ("ok", "dead", "runaway", "welded").index(order["how"])
-                    ]
-                )
+                table.set_motor(order["how"])
             elif what == "bounce":
                 table.set_bounce(20 if order["on"] is True else 0)
             elif what == "power":

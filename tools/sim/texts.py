@@ -170,6 +170,12 @@ VALUES: dict[str, _Three] = {
     "off": ("off", "desligado", "關"),
     "pressed": ("pressed", "premido", "按下"),
     "released": ("released", "solto", "放開"),
+    "cover_on": ("on", "posta", "已蓋"),
+    "cover_off": ("off", "tirada", "已揭"),
+    "dome_open": ("off", "retirada", "已取下"),
+    "dome_closed": ("seated", "assente", "已放好"),
+    "service_on": ("on", "ligada", "開"),
+    "service_off": ("off", "desligada", "關"),
     "still": ("still", "parado", "靜止"),
     "moving": ("moving", "em movimento", "移動中"),
 }
@@ -341,6 +347,11 @@ UI: dict[str, _Three] = {
         "賭枱已離線：make sim 是否仍在運行？",
     ),
     "unpowered": ("The device has no power.", "O dispositivo está sem corrente.", "裝置沒有電源。"),
+    "alarm_unpaid": (
+        "The dome may not be covered before every prize is paid: take the cover off.",
+        "A cúpula não pode ser coberta antes de pagos todos os prémios: tire a cobertura.",
+        "派彩完畢前不得蓋上玻璃罩：請揭蓋。",
+    ),
     "silent": ("No word from the device.", "O dispositivo não diz nada.", "裝置沒有訊息。"),
     "ended": (
         "The firmware's process has ended: start a new table.",

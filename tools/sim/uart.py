@@ -95,7 +95,7 @@ class Pty:
 
 
 class BuiltInHost:
-    """A host in a thread of its own: acknowledges events, keeps the link up, sends what the croupier enters."""
+    """A host in a thread of its own: acknowledges events, keeps the link, sends what the croupier enters."""
 
     def __init__(self, key: bytes | None, send: Callable[[bytes], object]):
         self.silent = False

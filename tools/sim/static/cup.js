@@ -1,6 +1,6 @@
 // The cup from the side, and from above as an inset. Draws where things are; decides nothing.
 
-import { data, put, svg, t } from "./words.js";
+import { data, put, svg, t, valueOf } from "./words.js";
 
 const CX = 225;
 const PLAN = { x: 492, y: 112, r: 92 };
@@ -105,10 +105,10 @@ function face(number, x, y, width, height) {
 }
 
 function dieSide(dice, i) {
-  const [x, , ] = dice.places[i];
+  const [x, y] = dice.places[i];
   const odd = i === 2 ? dice.lying : "flat";
   const lift = odd === "stacked" ? SIDE + 6 : odd === "tilted" ? 8 : 0;
-  const group = svg("g", { class: `die ${odd}`, transform: `translate(${CX + x * 92} ${332 - SIDE / 2 - lift}) rotate(${odd === "tilted" ? -27 : 0})` });
+  const group = svg("g", { class: `die ${odd}`, transform: `translate(${CX + x * 92} ${330 - SIDE / 2 - lift + (y - 0.6) * 5}) rotate(${odd === "tilted" ? -27 : 0})` });
   const inner = svg("g", { class: "tumbler" });
   inner.style.setProperty("--i", i);
   const h = SIDE / 2;
@@ -157,7 +157,7 @@ export function draw(root, state, xray) {
     parts.dice.replaceChildren(...order.map((i) => dieSide(dice, i)));
     parts.planDice.replaceChildren(...[0, 1, 2].map((i) => dieTop(dice, i)));
   }
-  const words = ["cover", "latch_a", "latch_b", "dome"].map((name) => `${t(`things.${name}`)}: ${t(`values.${plant[name]}`)}`);
+  const words = ["cover", "latch_a", "latch_b", "dome"].map((name) => `${t(`things.${name}`)}: ${valueOf(name, plant[name])}`);
   if (dice.faces) words.push(dice.lying === "flat" ? dice.faces.map((n) => t(`figures.${data.faces[n - 1].figure}`)).join(", ") : t(`ui.seen_${dice.lying}`));
   const label = `${t("ui.cup")}. ${words.join("; ")}`;
   if (root.getAttribute("aria-label") !== label) root.setAttribute("aria-label", label);

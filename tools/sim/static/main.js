@@ -1,6 +1,6 @@
 // The page: shows what the server says of table and UART, and sends what hands do. No rule of the game is here.
 
-import { about, byId, data, fault, glyph, hint, html, languageNow, put, setLanguage, t, translatePage } from "./words.js";
+import { about, byId, data, fault, glyph, hint, html, languageNow, put, setLanguage, t, translatePage, valueOf } from "./words.js";
 import * as cup from "./cup.js";
 import * as layout from "./layout.js";
 import * as timeline from "./timeline.js";
@@ -265,6 +265,7 @@ function bannerOf() {
     const [cause, way] = fault(heard.fault);
     return ["fault", cause, "", `${t("ui.remedy")}: ${way}`];
   }
+  if (world.out?.alarm === "on") return ["bad", t("things.alarm"), t("ui.alarm_unpaid"), ""];
   if (state.silent || !heard.phase) return ["dim", t("ui.silent"), "", ""];
   return ["hint", t(`phases.${heard.phase}`), hint(heard.phase), ""];
 }
@@ -292,14 +293,17 @@ function drawKeys() {
   const next = new Set(wanted.map((w) => w.split("=")).filter(([thing, to]) => !to || plant[thing] !== to).map(([thing]) => thing));
   if (heard.fault) next.add("service");
   if (next.has("start") && data.lever) next.add("lever");
-  const moves = { ...plant };
+  if (next.has("result")) { // one after the other
+    const announced = events.some((event) => event.ev === "result" && event.rd === heard.round && event.rep === heard.repeat);
+    next.delete(announced ? "result" : "paid");
+  }
   for (const button of document.querySelectorAll("[data-move]")) {
     const name = button.dataset.move;
-    const key = `${t(`things.${name}`)}|${moves[name]}|${languageNow()}`;
+    const key = `${t(`things.${name}`)}|${plant[name]}|${languageNow()}`;
     if (button.dataset.key !== key) {
       button.dataset.key = key;
-      button.replaceChildren(html("b", {}, t(`things.${name}`)), html("small", {}, t(`values.${moves[name]}`)));
-      button.setAttribute("aria-pressed", String(moves[name] === "on" || moves[name] === "closed"));
+      button.replaceChildren(html("b", {}, t(`things.${name}`)), html("small", {}, valueOf(name, plant[name])));
+      button.setAttribute("aria-pressed", String(plant[name] === "on" || plant[name] === "closed"));
       if (name === "service") button.title = t("ui.service_tip");
     }
     button.classList.toggle("next", next.has(name));

@@ -20,6 +20,9 @@ export function t(path) {
   return data.texts[table][language][name] ?? name;
 }
 
+/** How a thing is, in words: some things have words of their own. */
+export const valueOf = (thing, value) => data.texts.values[language][`${thing}_${value}`] ?? t(`values.${value}`);
+
 export const hint = (phase) => data.hints[phase]?.text[language] ?? "";
 export const about = (phase) => data.hints[phase]?.about ?? [];
 export const fault = (code) => data.faults[language][code] ?? [code, ""];
