@@ -1,0 +1,196 @@
+"""The exhaustive search finds nothing in the firmware, something in every mutant, and leaves no state out."""
+
+import multiprocessing
+import os
+import pathlib
+import re
+import sys
+
+import pytest
+
+import exploration
+import explore_mutants
+import explore_parts
+import explore_scenario
+import explore_walk
+import play
+import scenario
+from shaker import names as n
+
+SPAWN = multiprocessing.get_context("spawn")
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def _explore(job):
+    name, config = job
+    keep = set()
+    return exploration.search(name, config, keep=keep), keep
+
+
+@pytest.fixture(scope="module")
+def reached():
+    """{name: (Found, every live state)} of the standard search, in two processes."""
+    with SPAWN.Pool(2) as pool:
+        results = pool.map(_explore, exploration.CONFIGS, chunksize=1)
+    return {found.name: (found, keep) for found, keep in results}
+
+
+@pytest.mark.parametrize("name", [name for name, _ in exploration.CONFIGS])
+def test_every_reachable_state_keeps_i1_to_i8_and_leads_back_to_idle(reached, name):
+    found, keep = reached[name]
+    assert found.violation is None, explore_scenario.text(found, dict(exploration.CONFIGS)[name])
+    assert all(found.phases), "every phase was visited"
+    assert found.states == len(keep)
+
+
+def test_the_search_visits_faults_from_every_phase_and_every_key_and_latch(reached):
+    for _, keep in reached.values():
+        assert {t[exploration.ORIGIN] for t in keep if t[exploration.PHASE] == n.FAULT} == set(range(7))
+        assert {t[exploration.HOLD] for t in keep} == {0, 1, 2}
+        assert {exploration._latch(t[exploration.LEVELS], i) for t in keep for i in (0, 1)} == set(range(4))
+
+
+@pytest.mark.parametrize(
+    "part", ["prove_inputs", "prove_guard", "prove_may_shake", "prove_bolt", "prove_shake"]
+)
+def test_the_parts_are_what_the_search_takes_them_for(part):
+    assert getattr(explore_parts, part)(exploration.load())
+
+
+# -- The abstraction ------------------------------------------------------------------------------------
+
+
+def test_a_restored_core_is_put_as_a_new_one():
+    modules = exploration.load()
+    config = dict(exploration.CONFIGS)["electronic, motion"]
+    rig = exploration.Rig(modules, config)
+    rig.step(
+        rig.judge(exploration.BLANK, (n.DOME | 0x6000, 0x6000)),
+        exploration.Act("idle", None, n.DOME | 0x6000),
+    )
+    rig.put_restored(exploration.BLANK)
+    settings = modules["settings"].Settings()
+    settings.set({**exploration.FAST, **config})
+    fresh, _ = exploration.build(modules, settings, lambda: True)
+    fresh.state.die1, fresh.state.die2, fresh.state.die3 = exploration.DICE  # stale ones: the worst value
+    fresh.begin((exploration.NOW - 10) & 0x3FFFFFFF)
+    other = (
+        fresh,
+        fresh.inputs,
+        fresh.round,
+        fresh.agitator,
+        fresh.bolts,
+        fresh.bolts._lock,
+        fresh.bolts._bar,
+        fresh.bolts._dome,
+    )
+    for mine, theirs in zip(rig.parts, other, strict=True):
+        for name, value in vars(theirs).items():
+            if isinstance(value, (int, list)):
+                assert vars(mine)[name] == value, name
+
+
+@pytest.mark.parametrize("name", [name for name, _ in exploration.CONFIGS])
+def test_plain_walks_meet_no_state_that_the_search_has_not(reached, name):
+    _check_walks(reached[name][1], name, range(12), 5000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name, _ in exploration.CONFIGS])
+def test_long_walks_meet_no_state_that_the_search_has_not(reached, name):
+    _check_walks(reached[name][1], name, range(100, 300), 8000)
+
+
+def _check_walks(known, name, seeds, scans):
+    modules = exploration.load()
+    phases = set()
+    for seed in seeds:
+        walk = explore_walk.Walk(modules, dict(exploration.CONFIGS)[name], seed)
+        for scan in range(scans):
+            state = walk.step()
+            assert state is None or state in known, f"seed {seed}, scan {scan}: {state}"
+        phases |= walk.phases
+    assert phases == set(range(8)), "the walks visit every phase"
+
+
+# -- It bites -----------------------------------------------------------------------------------------------
+
+
+def _label(mutant):
+    return mutant[0] + ": " + " ".join(mutant[1].split())[:40]
+
+
+@pytest.mark.parametrize("mutant", explore_mutants.THIN, ids=_label)
+def test_a_mutant_is_caught(mutant):
+    assert explore_mutants.caught(mutant)
+
+
+@pytest.mark.long
+def test_all_mutants_are_caught():
+    with SPAWN.Pool(2) as pool:
+        results = pool.map(explore_mutants.caught, explore_mutants.ALL, chunksize=1)
+    survivors = [mutant for mutant, rule in zip(explore_mutants.ALL, results, strict=True) if not rule]
+    assert not survivors
+
+
+def test_every_line_of_the_guard_has_a_mutant():
+    text = (exploration.FIRMWARE / "shaker" / "interlock.py").read_text("utf-8")
+    body = text[text.index("def guard") :]
+    body = body[body.index('"""', body.index('"""') + 3) + 3 :]
+    olds = [old for module, old, _ in explore_mutants.ALL if module == "interlock"]
+    for line in body.splitlines():
+        code = line.split("#")[0].strip()
+        if code and code not in ("else:", "return out"):
+            assert any(
+                code in re.sub(r"\s*#.*", "", part) or part.strip() in line
+                for old in olds
+                for part in old.split("\n")
+                if part.strip()
+            ), line
+
+
+# -- What it finds can be played ----------------------------------------------------------------------------
+
+SEEDED = {
+    "no bar in PAYOUT": ("interlock", "out |= COVER_BAR  #", "pass  #"),
+    "paid with the cover on": (
+        "round",
+        "        if levels & COVER:\n            return WHY_COVER_ON\n        s.flags",
+        "        s.flags",
+    ),
+    "a latch may open while bets are open": (
+        "round",
+        "            if levels & COVERING != COVERING:\n                self.fault(F_OPENED_IN_BETTING)",
+        "            if not levels & COVER:\n                self.fault(F_OPENED_IN_BETTING)",
+    ),
+    "opened while off is forgotten": (
+        "round",
+        "elif found == BETTING and levels & COVERING != COVERING:",
+        "elif False:",
+    ),
+    "bets do not stand": ("round", "return VOID if s.flags & FLAG_BETS else IDLE", "return IDLE"),
+}
+
+
+@pytest.mark.parametrize("bug", SEEDED, ids=str)
+def test_a_seeded_bug_becomes_a_scenario_that_the_player_reproduces(bug, tmp_path, monkeypatch):
+    module, old, new = mutant = SEEDED[bug]
+    name, config = exploration.CONFIGS[0]
+    found = exploration.search(name, config, mutant=mutant, speakable=True, hunt=True)
+    assert found.violation
+    file = tmp_path / "found.scn"
+    file.write_text(explore_scenario.text(found, config), "utf-8")
+    scenario.parse(file.read_text("utf-8"), str(file))
+
+    monkeypatch.setenv(
+        "PATH", os.pathsep.join((str(pathlib.Path(sys.executable).parent), os.environ["PATH"]))
+    )
+    assert play.play([file]) == (1, 0), "the firmware as it is passes"
+    firmware = tmp_path / "firmware"
+    for path in [*exploration.FIRMWARE.glob("*.py"), *(exploration.FIRMWARE / "shaker").glob("*.py")]:
+        to = firmware / path.relative_to(exploration.FIRMWARE)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        text = path.read_text("utf-8")
+        to.write_text(text.replace(old, new) if path.name == module + ".py" else text, "utf-8")
+    monkeypatch.setattr(play, "FIRMWARE", firmware)
+    assert play.play([file]) == (0, 1), "the firmware with the bug fails"
