@@ -157,12 +157,13 @@ def test_each_bolt_follows_its_own_command():
     assert (bolts.told, bolts.driving) == (DOME | BAR, LOCK | BAR)
 
 
-def test_a_restart_moves_no_bolt_until_it_is_asked_to():
+@pytest.mark.parametrize("stand", [0, DOME, LOCK | DOME, BAR | DOME])
+def test_a_restart_moves_no_bolt_until_it_is_asked_to(stand):
     bolts = Bolts(600)
-    bolts.assume(LOCK | DOME)
-    assert bolts.told == LOCK | DOME
-    bolts.step(0, LOCK | DOME, True)
-    assert bolts.driving == 0 and bolts.told == LOCK | DOME
+    bolts.assume(stand)
+    assert bolts.told == stand
+    bolts.step(0, stand, True)
+    assert bolts.driving == 0 and bolts.told == stand
 
 
 @pytest.mark.parametrize("clock", ORIGINS)
@@ -210,15 +211,16 @@ def test_lock_and_bar_are_never_told_to_be_on_together(commands):
 def test_old_drives_are_forgotten_before_the_clock_comes_round_again():
     """Six days on, a drive of long ago must not look like one of this minute."""
     bolts = Bolts(2000)
-    bolts.step(0, LOCK, True)
-    bolts.step(2000, LOCK, True)
-    now = 2000
+    for start, wanted in ((0, LOCK), (2100, 0), (4200, LOCK), (6300, 0)):
+        bolts.step(start, wanted, True)
+        bolts.step(start + 2000, wanted, True)
+    now = 10000
     while now < (1 << 30) - 500000:
         now += 64000
         bolts.tidy(fold(now))
     now = (1 << 30) + 1000
     told = []
-    wanted = LOCK
+    wanted = 0
     for _ in range(4):
         wanted ^= LOCK
         bolts.step(fold(now), wanted, True)
