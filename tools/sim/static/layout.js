@@ -1,6 +1,6 @@
 // The betting layout from above, its 39 lamps as they are. Places of the fields only; odds come with the data.
 
-import { data, languageNow, svg, t } from "./words.js";
+import { data, languageNow, put, svg, t } from "./words.js";
 
 const FIGURES = data.faces.map((face) => face.figure);
 const COLOURS = ["red", "green", "blue"];
@@ -69,6 +69,8 @@ function field(name, x, y, w, h) {
   } else {
     group.append(text(cx, y + h / 2 + 1, t(`bets.${name}`), "big"), text(cx, y + h - 10, `${name === "small" ? "4–10 · " : name === "big" ? "11–17 · " : ""}× ${odds(name)}`, "odds"));
   }
+  const pay = group.querySelector(".odds");
+  pay.dataset.odds = pay.textContent;
   return group;
 }
 
@@ -97,8 +99,8 @@ function build(root, narrow) {
   root.setAttribute("viewBox", `0 0 ${width} ${y}`);
 }
 
-/** Draw the lamps of `state`. */
-export function draw(root, state) {
+/** Draw the lamps of `state`; `win`: what the device said of the odds that a lit field pays. */
+export function draw(root, state, win) {
   const narrow = window.matchMedia("(max-width: 640px)").matches;
   const key = `${narrow} ${languageNow()}`;
   if (key !== built) {
@@ -106,7 +108,12 @@ export function draw(root, state) {
     build(root, narrow);
   }
   const lit = new Set(state.world.lamps ?? []);
-  for (const [name, cell] of Object.entries(cells)) cell.classList.toggle("lit", lit.has(name));
+  for (const [name, cell] of Object.entries(cells)) {
+    cell.classList.toggle("lit", lit.has(name));
+    const pay = cell.querySelector(".odds");
+    const words = lit.has(name) && win[name] ? pay.textContent.replace(/×.*/, `× ${win[name]}`) : pay.dataset.odds;
+    put(pay, words);
+  }
   const words = [...lit].map((name) => t(`bets.${name}`)).join(", ");
   const label = `${t("ui.layout")}. ${t("ui.lit")}: ${words || t("ui.none")}`;
   if (root.getAttribute("aria-label") !== label) root.setAttribute("aria-label", label);

@@ -369,7 +369,7 @@ function drawAll() {
   byId("repeatBox").classList.toggle("some", heard.repeat > 0);
   put(byId("host"), t(`ui.${state.host}`));
   cup.draw(byId("cup"), state, byId("xray").checked);
-  layout.draw(byId("layout"), state);
+  layout.draw(byId("layout"), state, events.findLast((event) => event.ev === "result" && event.rd === heard.round)?.win ?? {});
   drawBanner();
   drawKeys();
   drawChips();
