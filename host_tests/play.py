@@ -123,9 +123,16 @@ def complaints(paths, trace=None):
                     lines += [f"FAILED {path}: the interpreters do not agree", differs]
             if trace and traces[0].exists():
                 trace.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(traces[0], trace / (pathlib.Path(path).stem + ".jsonl"))
+                shutil.copyfile(traces[0], trace / trace_name(path))
             found.append(lines)
     return found
+
+
+def trace_name(path):
+    """Return the name of a scenario's trace: its path, so that files of one name do not meet."""
+    path = pathlib.Path(path).resolve()
+    path = path.relative_to(HERE / "scenarios") if path.is_relative_to(HERE / "scenarios") else path.name
+    return str(path).replace("/", "-").removesuffix(".scn") + ".jsonl"
 
 
 def play(paths, trace=None):

@@ -505,7 +505,8 @@ class Player:
             yield 0
 
     def _do_power_on(self, step):
-        self.table.world.power_on()
+        if not self.table.world.powered:
+            self.table.world.power_on()
         yield 0
 
     def _do_power_cut(self, step):
