@@ -98,7 +98,7 @@ def difference(first, second):
 def complaints(paths, trace=None):
     """Play `paths` on both interpreters, in one process each; return what is wrong with each, in lines.
 
-    trace: folder that receives every file's trace as JSON lines, or None.
+    trace: called with each path and its trace, every change as JSON lines, or None.
     """
     with tempfile.TemporaryDirectory() as scratch:
         work = pathlib.Path(scratch)
@@ -122,10 +122,19 @@ def complaints(paths, trace=None):
                 if differs:
                     lines += [f"FAILED {path}: the interpreters do not agree", differs]
             if trace and traces[0].exists():
-                trace.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(traces[0], trace / trace_name(path))
+                trace(path, traces[0].read_text())
             found.append(lines)
     return found
+
+
+def keep_in(folder):
+    """Return a `trace` for play() that writes each file's trace into `folder`."""
+
+    def keep(path, text):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / trace_name(path)).write_text(text)
+
+    return keep
 
 
 def trace_name(path):
@@ -157,10 +166,14 @@ def main(argv=None):
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="+", metavar="FILE", help="scenario files (.scn), or folders of them")
+    parser.add_argument("--trace", action="store_true", help="write every change as JSON lines")
     parser.add_argument(
-        "--trace", metavar="DIR", type=pathlib.Path, help="write every change as JSON lines to DIR"
+        "--trace-dir", metavar="DIR", type=pathlib.Path, help="write them to a file each in DIR"
     )
     args = parser.parse_args(argv)
+    trace = (lambda _, text: print(text, end="")) if args.trace else None
+    if args.trace_dir:
+        trace = keep_in(args.trace_dir)
     paths = []
     wrong = 0
     for name in args.files:
@@ -179,7 +192,7 @@ def main(argv=None):
                 wrong += 1
                 print(error)
     try:
-        passed, failed = play(paths, args.trace) if paths else (0, 0)
+        passed, failed = play(paths, trace) if paths else (0, 0)
     except FileNotFoundError as error:
         print(error)
         return 2
