@@ -1037,11 +1037,14 @@ def combinations(full):
     return found
 
 
-def search(name, config, full=False, mutant=None, modules=None, speakable=False, keep=None, hunt=False):
+def search(
+    name, config, full=False, mutant=None, modules=None, speakable=False, keep=None, hunt=False, most=None
+):
     """Explore every state from power-on; return Found. Stops at the first violation.
 
     speakable: only steps a scenario file can make. keep: a set that receives every live state.
     hunt: rounds first, IDLE and FAULT last; quicker to a violation, but not by the shortest path.
+    most: give up after so many transitions, with nothing proved.
     """
     started = time.perf_counter()
     rig = Rig(modules or load(mutant), config, symmetric=not full)
@@ -1073,6 +1076,8 @@ def search(name, config, full=False, mutant=None, modules=None, speakable=False,
     t = act = None
     try:
         while soon or later:
+            if most and transitions > most:
+                break
             at = (soon or later).popleft()
             t = order[at]
             if t[0] == -1:
@@ -1150,7 +1155,7 @@ def search(name, config, full=False, mutant=None, modules=None, speakable=False,
         found.path = tuple(_path(at, order, parents)) + ((t, act),)
         if mutant is None:
             raise
-    if not found.violation:
+    if not found.violation and not (soon or later):
         found.dead = _dead_ends(order, sources, targets)
         if found.dead:
             dead = found.dead[0]

@@ -235,8 +235,10 @@ def caught(mutant):
         return str(violation)
     except Exception as error:  # a mistake may also break the firmware outright
         return f"{type(error).__name__}: {error}"
-    for name, config in exploration.CONFIGS[:2]:
-        found = exploration.search(name, config, mutant=mutant, modules=modules, hunt=True)
+    # A short look at both builds first: most mistakes show at once, in one of them.
+    tries = [(build, most) for most in (60000, None) for build in exploration.CONFIGS[:2]]
+    for (name, config), most in tries:
+        found = exploration.search(name, config, mutant=mutant, modules=modules, hunt=True, most=most)
         if found.violation:
             return str(found.violation)
     return None

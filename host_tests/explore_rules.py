@@ -393,6 +393,11 @@ def check_duties(s0, s, records, facts, levels, core_round):
         broken("A4", "covered-unpaid does not follow the cover", "expect event " + word)
     if not due and s[FL] & FLAG_COVERED_UNPAID:
         broken("A4", "covered-unpaid without a payout")
+    if n.EV_SHAKE_START in kinds:
+        if core_round._seen:
+            broken("latch-not-seen-open", "what was seen open before a shake counts for the next")
+    elif core_round._seen & ~facts.seen and facts.fired != "window":
+        broken("latch-not-seen-open", "a latch counts as seen open that was not")
     if core_round._ignored & ~levels:
         broken("SPEC 3, keys", "a released key is still ignored")
     if core_round._hold:

@@ -168,7 +168,6 @@ SEEDED = {
         "elif found == BETTING and levels & COVERING != COVERING:",
         "elif False:",
     ),
-    "bets do not stand": ("round", "return VOID if s.flags & FLAG_BETS else IDLE", "return IDLE"),
 }
 
 
