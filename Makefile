@@ -59,6 +59,12 @@ image: $(STAMP) ## make the release artefacts in build/image
 pins: $(STAMP) ## remake what follows from the pin table in board/
 	@$(PY) board/generate.py
 
+docs: $(STAMP) ## remake the pages that follow from the firmware
+	@$(PY) tools/docs.py
+
+figures: $(STAMP) ## enter the figures of build/bench.json into the README
+	@$(PY) tools/figures.py
+
 clean: ## remove everything that was made
 	@rm -rf $(VENV) build .pytest_cache .ruff_cache .hypothesis tools/*.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

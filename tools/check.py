@@ -12,6 +12,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import references
 from shakerctl import image
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -113,22 +114,11 @@ def version():
 
 
 def documents():
-    """Links between documents lead somewhere, and every `make …` they name exists."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
-    wrong = []
-    for name in tracked():
-        if not name.endswith(".md"):
-            continue
-        text = (ROOT / name).read_text("utf-8")
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
-            if "://" not in link and not (ROOT / name).parent.joinpath(link).exists():
-                wrong.append(f"{name}: link to {link}, which is not there")
-        if "docs/" in name:  # the governing texts also name what is still to come
-            continue
-        for target in re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.M):
-            if target not in targets:
-                wrong.append(f"{name}: names `make {target}`, which is no target")
-    return "\n".join(wrong)
+    """What documents name exists, and those that follow from the firmware are current."""
+    wrong = references.wrong(ROOT, [name for name in tracked() if name.endswith(".md")])
+    if (ROOT / "tools/docs.py").exists():
+        wrong.append(tool(sys.executable, "tools/docs.py", "--check")())
+    return "\n".join(filter(None, wrong))
 
 
 def steps():

@@ -85,36 +85,36 @@ LAMPS = (
     "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11", "n12", "n13", "n14", "n15", "n16", "n17",
 )  # fmt: skip
 
-# -- Events ----------------------------------------------------------------------------------------
+# -- Events; the comment at each number says when, and is what EVENTS.md prints ---------------------
 EVENTS = (
     "boot", "covered", "uncovered", "shake-start", "shake-done", "bets-open", "bets-closed", "lifted",
     "result", "void", "paid", "covered-unpaid", "uncovered-unpaid", "abandoned", "refused", "key-stuck",
     "fault", "clear", "recovered", "service", "settings", "time", "link", "lost",
 )  # fmt: skip
-EV_BOOT = const(0)
-EV_COVERED = const(1)
-EV_UNCOVERED = const(2)
-EV_SHAKE_START = const(3)
-EV_SHAKE_DONE = const(4)
-EV_BETS_OPEN = const(5)
-EV_BETS_CLOSED = const(6)
-EV_LIFTED = const(7)
-EV_RESULT = const(8)
-EV_VOID = const(9)
-EV_PAID = const(10)
-EV_COVERED_UNPAID = const(11)
-EV_UNCOVERED_UNPAID = const(12)
-EV_ABANDONED = const(13)
-EV_REFUSED = const(14)
-EV_KEY_STUCK = const(15)
-EV_FAULT = const(16)
-EV_CLEAR = const(17)
-EV_RECOVERED = const(18)
-EV_SERVICE = const(19)
-EV_SETTINGS = const(20)
-EV_TIME = const(21)
-EV_LINK = const(22)
-EV_LOST = const(23)
+EV_BOOT = const(0)  # at every start, after the self-test
+EV_COVERED = const(1)  # cover on and latched over the closed dome
+EV_UNCOVERED = const(2)  # cover or a latch opened before the shake
+EV_SHAKE_START = const(3)  # the shake begins; the round has its number
+EV_SHAKE_DONE = const(4)  # three pulses or strokes are done and the dice have settled
+EV_BETS_OPEN = const(5)  # the front board is lit and betting is open
+EV_BETS_CLOSED = const(6)  # the bell
+EV_LIFTED = const(7)  # the cover is off after the bell: payout is outstanding
+EV_RESULT = const(8)  # the host has sent the dice, or corrected them
+EV_VOID = const(9)  # the round is void: its bets stand, the shake is repeated
+EV_PAID = const(10)  # every prize is paid: the round is over
+EV_COVERED_UNPAID = const(11)  # the cover lies on an unpaid round (A4)
+EV_UNCOVERED_UNPAID = const(12)  # and was taken off again
+EV_ABANDONED = const(13)  # a void round is given up
+EV_REFUSED = const(14)  # a key meant nothing, or may not act now; a lever shake had too few strokes
+EV_KEY_STUCK = const(15)  # down at power-on, after a clear, or for 10 s: ignored until released
+EV_FAULT = const(16)  # a fault occurs, once for each code
+EV_CLEAR = const(17)  # a fault is cleared, once for each code, the first one last
+EV_RECOVERED = const(18)  # a start found a phase other than IDLE in the journal
+EV_SERVICE = const(19)  # service mode begins or ends
+EV_SETTINGS = const(20)  # other settings were adopted or refused at a start
+EV_TIME = const(21)  # the host has set the clock
+EV_LINK = const(22)  # the host was heard again, or not for 5 s
+EV_LOST = const(23)  # events were dropped or damaged and never reached the host
 
 # -- Faults (SPEC section 6); 0 = none; bit n-1 of a fault mask stands for fault n ------------------
 FAULTS = (

@@ -16,25 +16,25 @@ IN_FORCE = "settings.json"
 INCOMING = "settings.new"
 REFUSED = "settings.bad"
 
-# name, then what it may be: words to choose from, None = true or false, two integers = a range.
+# name, then words to choose from, None = true or false, two integers = a range  # meaning | article
 # The order is that of the index in a `settings` event: new fields go to the end.
 _TABLE = (
-    ("actuation", ("electronic", "lever")),  # A1.3, A2.1
-    ("front_board", None),  # A2.2
-    ("spoken_announcement", None),  # A2.3; nothing in the device depends on it
-    ("layouts", (1, 4)),  # A1.4
-    ("layout_lamps", None),  # A3.2
-    ("pulse_ms", (100, 300)),  # an RMT pulse must not be longer
-    ("gap_ms", (200, 1000)),
-    ("duty", (20, 100)),
-    ("settle_ms", (300, 3000)),
-    ("bolt_ms", (200, 2000)),
-    ("lever_window_ms", (1000, 60000)),
-    ("host", ("optional", "required")),
-    ("motion", None),
-    ("table", "id"),
-    ("key", "key"),
-    ("authorisation", "record"),
+    ("actuation", ("electronic", "lever")),  # the agitator shakes, or the lever's three strokes | A1.3, A2.1
+    ("front_board", None),  # the front board lights while betting is open | A2.2
+    ("spoken_announcement", None),  # betting is announced aloud; nothing in the device depends on it | A2.3
+    ("layouts", (1, 4)),  # layouts whose lamps hang on the chain, all alike | A1.4
+    ("layout_lamps", None),  # the winning bets light on the layout | A3.2
+    ("pulse_ms", (100, 300)),  # length of each pulse; the hardware bounds it at 300
+    ("gap_ms", (200, 1000)),  # rest between two pulses
+    ("duty", (20, 100)),  # drive of the agitator in a pulse, per cent
+    ("settle_ms", (300, 3000)),  # from the last pulse or stroke until bets open
+    ("bolt_ms", (200, 2000)),  # how long a bolt is driven; the lock's travel before the first pulse
+    ("lever_window_ms", (1000, 60000)),  # the three strokes must begin within this time
+    ("host", ("optional", "required")),  # required: keep what it has not stored; a full journal ends play
+    ("motion", None),  # the sensor that sees the base move is fitted
+    ("table", "id"),  # the table's name, as `hello` says it
+    ("key", "key"),  # signs the host's commands; goes in and never comes out
+    ("authorisation", "record"),  # the DICJ's authorisation of the regulated options | A8
 )
 FIELDS = tuple([row[0] for row in _TABLE])
 NO_FIELD = const(255)  # index of what is no field
