@@ -122,7 +122,7 @@ def test_a_version_without_its_changelog_fails(check):
 
 def test_a_dead_link_and_a_target_that_is_none_fail(check):
     (check.ROOT / "firmware/README.md").write_text(
-        "[a](gone.md) [b](CHANGELOG.md#x)\n\nmake fly\n`make test X=1`\n"
+        "[a](gone.md) [b](CHANGELOG.md#changes)\n\nmake fly\n`make test X=1`\n"
     )
     assert check.documents().splitlines() == [
         "firmware/README.md: link to gone.md, which is not there",

@@ -19,7 +19,7 @@ from pathlib import Path
 # Where a file is looked for that is named without its whole path, after the document's own folder.
 FOLDERS = (
     ".", "firmware", "firmware/shaker", "firmware/docs", "host_tests", "host_tests/fakes",
-    "host_tests/scenarios", "board", "tools", "tools/shakerctl", "tools/sim",
+    "host_tests/scenarios", "board", "board/FPC_SHAKER", "tools", "tools/shakerctl", "tools/sim",
 )  # fmt: skip
 # The given text names targets that are still to come.
 GIVEN = {"firmware/docs/SPEC.md"}
@@ -53,6 +53,8 @@ def definitions(path: Path, _changed: int) -> frozenset[str]:
                     walk(node.body, prefix + node.name + ".")
             elif isinstance(node, ast.Assign):
                 found.update(prefix + target.id for target in node.targets if isinstance(target, ast.Name))
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(prefix + node.target.id)
 
     walk(ast.parse(path.read_text("utf-8")).body, "")
     return frozenset(found)
