@@ -1102,6 +1102,8 @@ def search(
                 todo = [a for a in plain if _applies(a, t, rig)]
                 if full or t[PHASE] not in (n.IDLE, n.FAULT):
                     todo = todo + pairs
+                elif t[TURNED]:  # a key may come down in the very scan that clears the fault
+                    todo += [a for a in pairs if a.pressed and a.before & ~a.after & n.SERVICE]
                 calm = t[PHASE] in (n.IDLE, n.FAULT)
                 place = (
                     t[PHASE],
@@ -1187,7 +1189,7 @@ def _applies(act, t, rig):
     if kind in ("edge", "late"):
         return t[STAGE]
     if kind in ("settled", "unlocked"):
-        return t[STROKES] == 3
+        return t[STROKES]
     if kind == "window":
         return 0 < t[STROKES] < 3
     if kind == "stall":

@@ -417,6 +417,9 @@ def _check_keys(s0, s, events, kinds, facts, levels, core_round):
         if not pressed & _KEY_BITS[i]:
             continue
         refused = (n.EV_REFUSED, i) in events
+        if n.EV_CLEAR in kinds and (n.EV_KEY_STUCK, i) in events and not refused:
+            need(s[PH] == resumes(s0), "SPEC 3, keys", "a key that is ignored acts")
+            continue
         acted = {
             n.WHAT_START: n.EV_SHAKE_START in kinds,
             n.WHAT_LEVER: n.EV_SHAKE_START in kinds or s0[PH] in (n.SHAKING, n.BETTING, n.CLOSED),
@@ -467,7 +470,7 @@ def _check_keys(s0, s, events, kinds, facts, levels, core_round):
         need((n.EV_REFUSED, n.WHAT_CLEAR) in events, "refusals", "clear refused in silence")
     if facts.command == "clear" or facts.turning_off or facts.judging:
         if (n.EV_CLEAR in kinds and s[PH] != n.FAULT) or facts.judging:
-            down = levels & n.KEYS & ~pressed
+            down = levels & n.KEYS
             need(
                 not down & ~core_round._ignored,
                 "SPEC 3, keys",
