@@ -111,7 +111,7 @@ def test_a_row_taken_from_the_table_is_gone_from_table_diagram_and_picture(numbe
     line = next(x for x in ROUND.splitlines() if all(words in x for words in constants))
     less = without(ROUND, line.strip())
     assert docpages.transitions(less) == ROWS[:number] + ROWS[number + 1 :]
-    arrow = f"    {row.before} --> {row.after}: {row.event}#58; "
+    arrow = f"    {row.before} --> {row.after}: {row.event} – "
     table_row = f"| {row.before} | {row.after} | {row.condition} |"
     whole, cut = docpages.round_page(ROUND), docpages.round_page(less)
     assert arrow in whole and arrow not in cut

@@ -88,8 +88,8 @@ def mermaid(rows: Sequence[Row]) -> str:
     """Return the diagram in Mermaid's language."""
     lines = ["stateDiagram-v2", "    direction LR", "    [*] --> IDLE"]
     for row in rows:
-        # A colon ends a name there; its number does not.
-        words = f"{row.event}: {row.condition} ({row.rule})".replace(":", "#58;")
+        # A label may hold neither a colon nor a semicolon there.
+        words = f"{row.event} – {row.condition} ({row.rule})".replace(":", ",").replace(";", ",")
         lines.append(f"    {row.before} --> {row.after}: {words}")
     lines.append("    FAULT: FAULT, from any phase")
     return "\n".join(lines) + "\n"
