@@ -326,8 +326,8 @@ def commands_table() -> str:
 _RESUME = (
     "from any phase: a fault. Agitator and front board off at once, alarm on, bolts as they are.",
     "Cleared by the service key (on, then off) or the host, once no cause is present. Then:",
-    "payout outstanding → PAYOUT; else, the bell had rung and the dice lie undisturbed → CLOSED; else, bets had"
-    " opened → VOID; else → IDLE.",
+    "payout outstanding → PAYOUT; else, the bell had rung and the dice lie undisturbed → CLOSED; else, bets"
+    " had opened → VOID; else → IDLE.",
 )
 
 
