@@ -126,9 +126,10 @@ def test_a_new_row_is_drawn_though_it_has_no_way_of_its_own():
     assert "M1195 370L1195 194" in picture and "a &amp; b (none)" in picture
 
 
-def test_a_phase_without_a_place_is_an_error():
-    with pytest.raises(KeyError, match="SOUP"):
-        roundgraph.svg([], [*names.PHASES, "SOUP"], [])
+def test_a_phase_without_a_place_is_an_error(monkeypatch):
+    monkeypatch.setattr(docpages.names, "PHASES", (*names.PHASES, "SOUP"))
+    with pytest.raises(docpages.DocsError, match="no place in the picture for SOUP"):
+        docpages.round_picture(ROUND)
 
 
 def test_the_picture_is_well_formed_has_every_phase_and_follows_the_theme():
@@ -213,8 +214,12 @@ def test_a_cause_that_lasts_longer_or_shorter_than_the_page_says_is_an_error(mon
         docpages.lasts("shaken-late")
 
 
-def test_every_fault_has_its_words():
+def test_every_fault_has_its_words(monkeypatch):
     assert list(faults.FAULTS) == list(names.FAULTS[1:])
+    monkeypatch.delitem(faults.FAULTS, "shaken-late")
+    docpages._faults_tables.cache_clear()
+    with pytest.raises(docpages.DocsError, match=r"shaken-late: shakerctl/faults\.py has no words for it"):
+        docpages.events_page(NAMES)
 
 
 def test_every_setting_is_on_its_page_with_range_and_default():

@@ -345,6 +345,9 @@ def round_picture(source: str) -> str:
     for case, after in resume().items():
         if after != _as_told(*case):
             raise DocsError(f"tools/docs.py: _RESUME is not what the round does: {case} leads to {after}")
+    lost = [phase for phase in names.PHASES if phase not in roundgraph.PLACES]
+    if lost:
+        raise DocsError(f"tools/roundgraph.py: no place in the picture for {', '.join(lost)}")
     return roundgraph.svg(transitions(source), names.PHASES, _RESUME)
 
 
@@ -529,6 +532,8 @@ def _faults_tables() -> str:
     for number, code in enumerate(names.FAULTS):
         if not number:
             continue
+        if code not in catalogue.FAULTS:
+            raise DocsError(f"{code}: shakerctl/faults.py has no words for it")
         care.append([f"`{code}`", catalogue.cause(code), catalogue.FAULTS[code]["en"][1]])
         where = raised_in(code)
         if not where:

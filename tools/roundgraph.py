@@ -36,7 +36,7 @@ class Way(NamedTuple):
 
 _BOX = (150, 84)
 _WIDTH, _HEIGHT = 1290, 640
-_PLACES = {
+PLACES = {
     "IDLE": (130, 110),
     "COVERED": (480, 110),
     "SHAKING": (810, 110),
@@ -98,7 +98,7 @@ def mermaid(rows: Sequence[Row]) -> str:
 def _way(before: str, after: str) -> Way:
     if (before, after) in _WAYS:
         return _WAYS[before, after]
-    (x0, y0), (x1, y1) = _PLACES[before], _PLACES[after]
+    (x0, y0), (x1, y1) = PLACES[before], PLACES[after]
     half_w, half_h = _BOX[0] // 2, _BOX[1] // 2
     dx, dy = x1 - x0, y1 - y0
     if abs(dx) >= abs(dy):
@@ -124,7 +124,7 @@ def _arrow(row: Row) -> list[str]:
 
 
 def _box(name: str) -> list[str]:
-    x, y = _PLACES[name]
+    x, y = PLACES[name]
     wide, high = _BOX
     says = _SAYS.get(name, ())
     out = [f'<rect class="box" x="{x}" y="{y}" width="{wide}" height="{high}" rx="10"/>']
@@ -141,7 +141,7 @@ def svg(rows: Sequence[Row], phases: Sequence[str], resume: Sequence[str]) -> st
 
     Raises KeyError for a phase that has no place.
     """
-    x, y = _PLACES["FAULT"]
+    x, y = PLACES["FAULT"]
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img"'
         ' aria-labelledby="title">',
@@ -156,7 +156,7 @@ def svg(rows: Sequence[Row], phases: Sequence[str], resume: Sequence[str]) -> st
     for name in phases:
         if name != "FAULT":
             out += _box(name)
-    wide = _PLACES["BETTING"][0] + _BOX[0] - x
+    wide = PLACES["BETTING"][0] + _BOX[0] - x
     out.append(f'<rect class="fault" x="{x}" y="{y}" width="{wide}" height="{_HEIGHT - y - 14}" rx="10"/>')
     out.append(f'<text class="name" x="{x + 20}" y="{y + 30}">FAULT</text>')
     for i, line in enumerate(resume):
