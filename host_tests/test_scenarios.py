@@ -257,7 +257,7 @@ def test_traces_are_json_lines(tmp_path):
 
     file = tmp_path / "a.scn"
     file.write_text("cover\n")
-    assert play.play([file], tmp_path / "traces") == (1, 0)
+    assert play.play([file], play.keep_in(tmp_path / "traces")) == (1, 0)
     lines = [json.loads(line) for line in (tmp_path / "traces" / "a.jsonl").read_text().splitlines()]
     times = [line["t"] for line in lines]
     assert times == sorted(times)
