@@ -79,7 +79,10 @@ class Table:
         self.note = note
         self.trace = []
         self.pace = None  # called with every stretch of ms before it passes, see real_time()
-        self.after_scan = None  # called after every scan
+        self.after_scan = None  # called after every scan that is followed by a sleep
+        self.on_boot = None  # called before each boot, with `place` still that of the run before
+        self.on_read = None  # called as the firmware reads its inputs
+        self.on_scan = None  # called at the end of every scan, however late
         self.wake_at = None  # the next moment the script acts, in simulated ms
         self.script = None
         self.finished = False
@@ -158,6 +161,9 @@ class Table:
             worlds.install(world)
             self.storage.mount()
             same_everywhere(world)
+            if self.on_boot:
+                self.on_boot()
+            self._watched()
             place = {"__name__": "__main__"}
             self.place = place
             try:
@@ -173,6 +179,31 @@ class Table:
                 world.restart()
             finally:
                 self.storage.unmount()
+
+    def _watched(self):
+        """Let on_read and on_scan see every scan of this boot."""
+        if not self.on_scan:
+            return
+        from shaker import board, link
+
+        reader = board.reader
+        send = link.Link.send
+
+        def watched_reader(mem):
+            read = reader(mem)
+
+            def watched_read():
+                self.on_read()
+                return read()
+
+            return watched_read
+
+        def watched_send(link):
+            send(link)
+            self.on_scan()
+
+        board.reader = watched_reader
+        link.Link.send = watched_send
 
     def _execute(self, name, place):
         with open(self.program + "/" + name) as f:

@@ -84,13 +84,20 @@ class Storage:
 
     def provision(self, name, text):
         """Put a file on the chip of a World, as a technician does before it goes to the table."""
+
+        def put(files):
+            with files.open(name, "w") as f:
+                f.write(text)
+
+        self.service(put)
+
+    def service(self, act):
+        """Call act(files) on the chip of a World that has no power: the technician's bench."""
         self.chip.world = None
         try:
             if self.chip.programs == 0:
                 self.format()
-            files = self._mount()
-            with files.open(name, "w") as f:
-                f.write(text)
+            act(self._mount())
             self.unmount()
         finally:
             self.chip.world = self.world
