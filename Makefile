@@ -56,6 +56,19 @@ picture: $(STAMP) ## remake the README's picture of the running table (needs chr
 image: $(STAMP) ## make the release artefacts in build/image
 	@$(PY) -m shakerctl.image
 
+flash: $(STAMP) ## write MicroPython to a board: PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin
+	@test -n "$(PORT)" && test -n "$(MICROPYTHON)" || \
+	  { echo 'Say where and what: make flash PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin' >&2; exit 2; }
+	@shakerctl flash --port "$(PORT)" --image "$(MICROPYTHON)"
+
+deploy: $(STAMP) ## put firmware (and settings) on a board: PORT=/dev/ttyUSB0 [SETTINGS=settings.json]
+	@test -n "$(PORT)" || { echo 'Say where: make deploy PORT=/dev/ttyUSB0' >&2; exit 2; }
+	@shakerctl deploy --port "$(PORT)" $(if $(SETTINGS),--settings "$(SETTINGS)")
+
+bench-test: $(STAMP) ## prove at the bench that a board is wired right: PORT=/dev/ttyUSB0
+	@test -n "$(PORT)" || { echo 'Say where: make bench-test PORT=/dev/ttyUSB0' >&2; exit 2; }
+	@shakerctl bench-test --port "$(PORT)" --report build/bench
+
 pins: $(STAMP) ## remake what follows from the pin table in board/
 	@$(PY) board/generate.py
 

@@ -35,7 +35,7 @@ from typing import Any
 from interpreter import FIRMWARE, HERE, MICROPYTHON
 
 HEAP_BYTES = 48_000_000
-PATIENCE_S = 60.0  # of wait(); a busy machine is slow, not wrong
+PATIENCE_S = 40.0  # of wait(); a busy machine is slow, not wrong
 STOCK_BLOCKS = 96  # of 4096 bytes: `/`; a stock image has 512, which would only cost time
 DATA_BLOCKS = 32  # the data partition
 
@@ -115,12 +115,13 @@ class VirtualBoard:
         self.uart = str(folder / "uart")
         self.seen: dict[str, Any] = {}
         self.resets: list[str] = []
-        self.said = deque(maxlen=200)  # what went out of the USB port
+        self.said = deque(maxlen=2000)  # what went out of the USB port
         self._vanish = vanish
         self._changed = threading.Condition()
         self._syncs = 0
         self._synced = 0
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
         self._usb = _Port(Path(self.usb))
         self._uart = _Port(Path(self.uart))
         listener = socket.create_server(("127.0.0.1", 0))
@@ -219,6 +220,20 @@ class VirtualBoard:
         """Return 'on' or 'off'."""
         return self.seen["out"][name]
 
+    def flash_operations(self) -> int:
+        """Return the programs and erases of `/` so far."""
+        self.order()
+        return self.seen["flash"]
+
+    def heard(self, words: bytes) -> int:
+        """Return how often `words` went out of the USB port."""
+        with self._changed:
+            return b"".join(self.said).count(words)
+
+    def expect(self, words: bytes, times: int = 1) -> None:
+        """Wait until `words` have gone out of the USB port `times` times."""
+        self._until(lambda: b"".join(self.said).count(words) >= times, f"{words!r} was not said")
+
     def _until(self, condition: Callable[[], object], what: str, timeout: float = PATIENCE_S) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: condition() or self.process.poll() is not None, timeout):
@@ -232,7 +247,8 @@ class VirtualBoard:
     # -- The wires -----------------------------------------------------------------------------------------
 
     def _send(self, order: dict[str, Any]) -> None:
-        self._control.sendall((json.dumps(order) + "\n").encode())
+        with self._sending:
+            self._control.sendall((json.dumps(order) + "\n").encode())
 
     def _pump(self) -> None:
         stdout = self.process.stdout
@@ -253,7 +269,9 @@ class VirtualBoard:
                 data = os.read(stdout.fileno(), 4096)
                 if not data:
                     break
-                self.said.append(data)
+                with self._changed:
+                    self.said.append(data)
+                    self._changed.notify_all()
                 with self._lock:
                     self._usb.write(data)
             if usb >= 0 and usb in ready:

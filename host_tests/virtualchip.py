@@ -40,10 +40,6 @@ class SoftReset(BaseException):
     """The interpreter is to start again; the hardware stays as it is."""
 
 
-class Unplugged(BaseException):
-    """The process at the other end has gone: the board ends."""
-
-
 class LiveWorld(worlds.World):
     """A world for programs that wait by reading the clock: they, too, let time pass."""
 
@@ -114,7 +110,7 @@ class Control(live.Control):
 
     def apply(self, order):
         """Carry out one order: live.py's, or swap (two contacts' wires), root_cut, root_fail (the n-th flash
-        operation of `/` cuts the power or fails), soft_reset.
+        operation of `/` cuts the power or fails), cut_main (from now on no main.py runs).
         """
         world = self.world
         if "swap" in order:
@@ -123,6 +119,8 @@ class Control(live.Control):
             wires[a], wires[b] = wires[b], wires[a]
             world._contact_pins = tuple(wires)
             world._wires()
+        if "cut_main" in order:
+            self.board.cut_main = True
         if "root_cut" in order:
             self.board.root.cut_at(order["root_cut"])
         if "root_fail" in order:
@@ -141,9 +139,10 @@ class Control(live.Control):
 
 
 class Usb:
-    """The bytes of the USB port."""
+    """The bytes of the USB port. `leave` is called when the process at its other end has gone."""
 
-    def __init__(self):
+    def __init__(self, leave):
+        self._leave = leave
         self._poll = select.poll()
         self._poll.register(sys.stdin, select.POLLIN)
         self._in = sys.stdin.buffer
@@ -158,7 +157,7 @@ class Usb:
         if data is None:
             return
         if not data:
-            raise Unplugged()
+            self._leave()
         if self.interrupts:
             at = data.rfind(b"\x03")
             if at >= 0:
@@ -225,7 +224,8 @@ class Board:
 
     def __init__(self, port, options):
         self.world = LiveWorld()
-        self.usb = Usb()
+        self.usb = Usb(self.leave)
+        self._leaving = False
         self.root = LoggedFlash(options["blocks"])
         self.root.world = self.world
         self.data = Flash(options["data"]) if options["data"] else None
@@ -239,6 +239,7 @@ class Board:
             self.root.log = real_open(options["log"], "w")
         self.options = options
         self.raw = False  # the raw REPL is the one in use
+        self.cut_main = False
         self._wires = []
         self._opened = [None] * _OPEN_FILES
         self._next = 0
@@ -299,7 +300,7 @@ class Board:
         """Look after the table."""
         self.control.poll()
         if self.control.closed:
-            raise Unplugged()
+            self.leave()
         self.control.show(self.root.operations)
 
     def idle(self):
@@ -311,6 +312,13 @@ class Board:
             self._wall += passed
             self.world.advance(int(passed if passed < 100 else 100))
             self.tend()
+
+    def leave(self):
+        """End, as by a power cut: whatever runs must not notice."""
+        self._leaving = True
+        if self.world.powered:
+            self.world.power_off()
+        raise PowerCut()
 
     # -- Reset -------------------------------------------------------------------------------------------
 
@@ -379,9 +387,9 @@ class Board:
                 self.world.restart()
             except PowerCut:
                 self.raw = False
-            except Unplugged:
-                self.save()
-                return
+                if self._leaving:
+                    self.save()
+                    return
             finally:
                 self.usb.interrupts = False
                 self.end()
@@ -399,7 +407,7 @@ class Board:
 
     def boot(self):
         """boot.py, main.py, then the REPL, as the port's main task."""
-        if self.script("boot.py") and not self.raw:
+        if self.script("boot.py") and not self.raw and not self.cut_main:
             self.script("main.py")
         while True:
             if self.raw:

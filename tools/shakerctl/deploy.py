@@ -80,6 +80,15 @@ class Disk:
         """Return a file's SHA-256 in hex, '' when there is none."""
         return self.usb.eval(f"_hash({path!r})")
 
+    def different(self, folder: str, files: dict[str, bytes]) -> list[str]:
+        """Return those of `files` that are not on the board, in `folder`, with the same SHA-256."""
+        have = self.usb.eval(f"[_hash({folder + '/'!r} + p) for p in {list(files)!r}]")
+        return [
+            path
+            for path, found in zip(files, have, strict=True)
+            if found != hashlib.sha256(files[path]).hexdigest()
+        ]
+
     def text(self, path: str) -> str:
         """Return a short file's text, '' when there is none."""
         return self.usb.eval(f"_text({path!r})")
@@ -147,11 +156,7 @@ def _copy(disk: Disk, release: Release, before: str, voice: Voice) -> list[str]:
     """Bring the slot into being, whole and compared."""
     slot = "/" + release.slot
     files = release.inside
-    missing = {
-        path: data
-        for path, data in files.items()
-        if disk.sha256(f"{slot}/{path}") != hashlib.sha256(data).hexdigest()
-    }
+    missing = {path: files[path] for path in disk.different(slot, files)}
     # Files that should not be there would be found by the integrity check.
     for folder in ("", "/shaker"):
         known = {path.split("/")[-1] for path in files if path.count("/") == folder.count("/")} | {"shaker"}
@@ -189,11 +194,7 @@ def _make_room(disk: Disk, release: Release, before: str, missing: dict[str, byt
 
 def _switch(disk: Disk, release: Release, before: str) -> None:
     """Let the next start be the new version's. Each rename by itself leaves a board that starts."""
-    changed = [
-        name
-        for name, data in release.scripts.items()
-        if disk.sha256("/" + name) != hashlib.sha256(data).hexdigest()
-    ]
+    changed = disk.different("", release.scripts)
     for name in changed:
         disk.write(f"/{name}.new", release.scripts[name])
     if before != release.slot:
@@ -225,6 +226,8 @@ def _start(usb: Usb, release: Release) -> str:
     said = usb.after_restart(START_S, lambda said: good in said or any(word in said for word in bad))
     if good in said:
         return good.decode()
+    if usb.came_back and not any(word in said for word in bad) and not usb.free():
+        return "running; its port was away while it started"
     text = " ".join(said.decode("utf-8", "replace").split())[-120:]
     if b"program-altered" in said:
         raise Trouble(f"The board refuses what was copied ({text}): deploy again.")

@@ -6,6 +6,7 @@ whole line. A line that a crash cut short is removed and its event taken again.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
@@ -81,7 +82,8 @@ class Store:
         try:
             self._write(text)
         except OSError as error:
-            self._file.truncate(size)
+            with contextlib.suppress(OSError):
+                self._file.truncate(size)
             raise Trouble(
                 f"{self.path} cannot be written ({error.strerror}): make room and run it again; "
                 "what is in the file is acknowledged, the rest stays in the shaker."

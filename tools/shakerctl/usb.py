@@ -31,7 +31,8 @@ RUNNING = b"shaker: running from /"
 OLDEST = (1, 26)
 BAUD = 115200
 PROBE_S = 2.0  # a free board answers at once; one that was reset by opening its port has booted by then
-STOP_S = 20.0  # the shaker's orderly stop, its restart, and a port that comes back
+BACK_S = 5.0
+STOP_S = 10.0  # the shaker's orderly stop, its restart, and a port that comes back
 SERVICE = "the service key on, no round open (the status LED blinks white)"
 
 
@@ -42,6 +43,8 @@ class Usb:
         self.port = port
         self.voice = voice
         self.ident = ""
+        self.patience_s = 60.0  # for an answer
+        self.came_back = False  # the port was away during a restart
         self.before_each: Callable[[str], None] = lambda what: None  # tests break the work here
         self._link: SerialTransport | None = None
         self._open()
@@ -74,6 +77,8 @@ class Usb:
         """Let go of the port."""
         if self._link is not None:
             with contextlib.suppress(serial.SerialException, OSError):
+                if self._link.in_raw_repl:
+                    self._link.exit_raw_repl()
                 self._link.close()
             self._link = None
 
@@ -119,11 +124,8 @@ class Usb:
 
     def free(self) -> bool:
         """Does the board show its prompt? Asks in a way that a running shaker does not notice."""
-        self.write(b"\r\n")
-        if PROMPT in self.read(PROBE_S / 2, lambda said: PROMPT in said):
-            return True
-        self.write(b"\x02\r\n")  # a tool that was cut off may have left it in the raw REPL
-        return PROMPT in self.read(PROBE_S / 2, lambda said: PROMPT in said)
+        self.write(b"\r\n\x02\r\n")  # Ctrl-B: a tool that was cut off may have left it in the raw REPL
+        return PROMPT in self.read(PROBE_S, lambda said: PROMPT in said)
 
     def take(self) -> None:
         """Make the board ours, at its raw REPL; with the technician's consent when the shaker runs."""
@@ -197,11 +199,11 @@ class Usb:
 
     # -- Work on the board -----------------------------------------------------------------------------------
 
-    def exec(self, code: str, timeout: float | None = 60.0) -> str:
+    def exec(self, code: str, timeout: float | None = None) -> str:
         """Run `code` on the board and return what it prints. BoardTrouble for its exceptions."""
         try:
             self.link.exec_raw_no_follow(code)
-            said, error = self.link.follow(timeout)
+            said, error = self.link.follow(timeout or self.patience_s)
         except (serial.SerialException, OSError, struct.error, TypeError):
             raise unplugged(self.port) from None
         except TransportError as silent:
@@ -214,7 +216,7 @@ class Usb:
             raise board_trouble(error.decode("utf-8", "replace"))
         return said.decode("utf-8", "replace")
 
-    def eval(self, expression: str, timeout: float | None = 60.0) -> Any:
+    def eval(self, expression: str, timeout: float | None = None) -> Any:
         """Return the value of an expression on the board."""
         text = self.exec(f"print(repr({expression}))", timeout)
         try:
@@ -224,14 +226,12 @@ class Usb:
 
     def restart(self) -> None:
         """Reset the board, so that boot.py and main.py run."""
-        try:
-            self.link.exec_raw_no_follow("import machine\nmachine.reset()")
-        except (serial.SerialException, OSError, TransportError, struct.error):
-            raise unplugged(self.port) from None
+        with contextlib.suppress(serial.SerialException, OSError, TransportError, struct.error):
+            self.link.exec_raw_no_follow("import machine\nmachine.reset()")  # its port may go with it
         self.link.in_raw_repl = False
 
     def after_restart(self, seconds: float, until: Callable[[bytes], object]) -> bytes:
-        """Return what the board says after restart(), up to `until`; its port may go and come back."""
+        """Return what the board says while it restarts, up to `until`; its port may go and come back."""
         end = time.monotonic() + seconds
         said = b""
         while time.monotonic() < end and not until(said):
@@ -239,6 +239,9 @@ class Usb:
                 said += self.read(1.0, partial(_joined, until, said))
             except Trouble:
                 self._reopen(end)
+                self.came_back = True
+                self.write(b"\r\n")  # what was said meanwhile is lost; a prompt can be had again
+                end = min(end, time.monotonic() + BACK_S)
         return said
 
 

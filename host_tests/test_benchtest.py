@@ -1,0 +1,201 @@
+"""The bench test on the virtual board: it passes a good one and finds each way to wire it wrong."""
+
+import json
+import shutil
+import threading
+
+import pytest
+
+from conftest import in_service, shakerctl, to_bench
+from shakerctl import benchtest, trouble, usb, voice
+from virtualboard import VirtualBoard
+
+RATE = 4  # nobody is on the line, so time may run faster than the wall's
+
+
+@pytest.fixture
+def bench(tmp_path, served_image):
+    """A deployed board at its prompt, as after Ctrl-C in service mode."""
+    flash = tmp_path / "flash.bin"
+    shutil.copyfile(served_image, flash)
+    with VirtualBoard(tmp_path / "board", image=flash, rate=RATE) as board:
+        board.wait(in_service)
+        to_bench(board)
+        yield board
+
+
+def loopback(board, folder):
+    """Run `shakerctl bench-test --loopback`; return (exit code, report, page)."""
+    done = shakerctl("bench-test", "--port", board.usb, "--loopback", "--report", folder / "report", "--json")
+    assert done.code in (0, 1), done
+    assert "Traceback" not in done.err
+    (page,) = (folder / "report").glob("*.html")
+    (stored,) = (folder / "report").glob("*.json")
+    told = json.loads(done.out)
+    assert json.loads(stored.read_text())["checks"] == told["checks"]
+    return done.code, told, page.read_text()
+
+
+def bad(report):
+    """Return {(part, name): detail} of what failed."""
+    return {(check["part"], check["name"]): check["detail"] for check in report["checks"] if not check["ok"]}
+
+
+def test_a_good_board_passes_and_the_report_says_what_was_tested(bench, tmp_path):
+    code, report, page = loopback(bench, tmp_path)
+    assert (code, report["passed"], bad(report)) == (0, True, {})
+    assert report["board"] == "240ac4000001"
+    assert len(report["manifest_sha256"]) == 64
+    assert report["by"] == "loopback"
+    assert {check["part"] for check in report["checks"]} == set(benchtest.PARTS)
+    names = {check["name"] for check in report["checks"] if check["part"] == "input"}
+    assert names == set(benchtest.REST)
+    assert "PASSED" in page
+    assert report["board"] in page
+    latencies = [check["detail"] for check in report["checks"] if check["part"] == "latency"]
+    assert len(latencies) == 2
+    assert all("opened-in-shake" in detail for detail in latencies)
+    bench.wait(lambda seen: seen["out"]["dome_lock"] == "on", "the shaker does not run again")
+
+
+@pytest.mark.parametrize("pair", [("start", "bell"), ("latch_a_no", "latch_b_no")])
+def test_two_swapped_wires_are_found_and_named_and_nothing_is_driven(bench, tmp_path, pair):
+    bench.order(swap=pair)
+    code, report, page = loopback(bench, tmp_path)
+    assert (code, report["passed"]) == (1, False)
+    found = bad(report)
+    assert {name for part, name in found if part == "input"} == {
+        pair[0].removesuffix("_no"),
+        pair[1].removesuffix("_no"),
+    }
+    assert pair[1] in found["input", pair[0].removesuffix("_no")]
+    assert not {"output", "interlock", "latency"} & {check["part"] for check in report["checks"]}
+    assert "FAILED" in page
+
+
+@pytest.mark.parametrize(
+    ("fault", "where"),
+    [
+        ({"cut": "bell"}, ("input", "bell")),
+        ({"stick": "paid"}, ("wiring", "paid")),
+        ({"cut": "dome"}, ("wiring", "dome")),
+    ],
+)
+def test_a_cut_wire_and_a_short_are_found(bench, tmp_path, fault, where):
+    bench.order(**fault)
+    code, report, _ = loopback(bench, tmp_path)
+    assert code == 1
+    assert list(bad(report)) == [where]
+
+
+def test_a_motor_that_does_not_turn_is_found(bench, tmp_path):
+    bench.order(motor="dead")
+    code, report, _ = loopback(bench, tmp_path)
+    assert code == 1
+    assert list(bad(report)) == [("interlock", "three pulses, then betting opens")]
+    assert "agitator-stalled" in bad(report)["interlock", "three pulses, then betting opens"]
+
+
+class Person(voice.Voice):
+    """Does what the bench test says, on the virtual board; `sees`: its answers."""
+
+    MOVES = {
+        "Press START": (("start", "pressed"), ("start", "released")),
+        "Press the BELL": (("bell", "pressed"), ("bell", "released")),
+        "Seat the cover, close both latches": (("cover", "on"), ("latch_a", "closed"), ("latch_b", "closed")),
+        "Open the latches, take the cover off": (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")),
+        "Put the cover on, latches open": (("cover", "on"),),
+        "Take the cover off": (("cover", "off"),),
+        "Hold PAID for a second": (("paid", "pressed"), 1200, ("paid", "released")),
+        "Turn the service key on": (("service", "on"),),
+        "Turn the service key off": (("service", "off"),),
+        "Open both latches, take the cover off, turn the service key on and off": (
+            ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"), ("service", "on"), 300, ("service", "off"),
+        ),
+    }  # fmt: skip
+
+    def __init__(self, board, sees=lambda question: True):
+        super().__init__()
+        self.board = board
+        self.sees = sees
+        self.threads = []
+        for name, value, act, undo in benchtest.INPUTS:
+            self.MOVES = {act: ((name, value),), undo: ((name, benchtest.REST[name]),), **self.MOVES}
+
+    def say(self, text):
+        """Hear an instruction and carry it out, a little later."""
+        word = text.removeprefix("  >> ").removesuffix(".")
+        moves = self.MOVES.get(word, ())
+        if "while it shakes" in word:
+            latch = "latch_a" if "latch A" in word else "latch_b"
+            moves = (("start", "pressed"), ("start", "released"), "shakes", (latch, "open"))
+        if moves:
+            self.threads.append(threading.Thread(target=self._move, args=(moves,)))
+            self.threads[-1].start()
+
+    def _move(self, moves):
+        for move in moves:
+            self._pass(150)
+            if move == "shakes":
+                self.board.wait(lambda seen: seen["out"]["agitator"] == "on")
+            elif isinstance(move, int):
+                self._pass(move)
+            elif move[0] == "motion" and move[1] == "still":
+                self.board.order(unpin=1)
+            else:
+                self.board.set(**{move[0]: move[1]})
+
+    def _pass(self, ms):
+        start = self.board.seen["t"]
+        self.board.wait(lambda seen: self._time() >= start + ms)
+
+    def _time(self):
+        return self.board.seen["t"]
+
+    def confirm(self, question):
+        """Look, and answer."""
+        return self.sees(question)
+
+
+def by_hand(board, person):
+    """Run the test with a person; return its report."""
+    with usb.Usb(board.usb, person) as link:
+        link.take()
+        report = benchtest.BenchTest(link, person, False, 40.0).run()
+    for thread in person.threads:
+        thread.join()
+    return report.thing()
+
+
+def test_a_person_is_led_through_it_and_one_unlit_lamp_fails_it(bench):
+    report = by_hand(bench, Person(bench, lambda question: "front board" not in question))
+    assert bad(report) == {("output", "front_board"): ""}
+    assert report["by"] == "operator"
+    assert {check["part"] for check in report["checks"]} == set(benchtest.PARTS)
+
+
+def test_a_round_that_is_open_is_not_touched(bench, tmp_path):
+    bench.order(restart=1)
+    bench.wait(lambda seen: seen["out"]["dome_lock"] == "on")
+    bench.cover()
+    bench.press("start")
+    bench.wait(lambda seen: seen["out"]["front_board"] == "on")
+    # The board comes to its prompt with the round open: its technician has cut main.py off at a restart.
+    bench.order(cut_main=1)
+    bench.order(restart=1)
+    done = shakerctl("bench-test", "--port", bench.usb, "--loopback", "--report", tmp_path)
+    assert done.code == 1
+    assert "round is open" in done.err
+    assert bench.output("cover_lock") == "on"
+
+
+def test_without_firmware_or_jig_it_says_what_to_do(bench, tmp_path):
+    with VirtualBoard(tmp_path / "empty") as empty:
+        done = shakerctl("bench-test", "--port", empty.usb, "--loopback")
+        assert done.code == 1
+        assert "deploy" in done.err
+    with usb.Usb(bench.usb, voice.Voice()) as link:
+        link.take()
+        link.exec("import sys\nsys.modules.pop('target_wiring')")
+        with pytest.raises(trouble.Trouble, match="target_wiring"):
+            benchtest.BenchTest(link, voice.Voice(), True, 1.0)
