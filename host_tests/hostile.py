@@ -23,7 +23,7 @@ BAD_SETTINGS = (
     "", " ", "{", "}", "[]", "null", "0", "nonsense", "{}{}", "[" * 300, '{"a":' * 300, "\0" * 64, "\xff\xfe",
     HEAD, HEAD + ',"pulse_ms":301}', HEAD + ',"pulse_ms":1e2}', HEAD + ',"pulse_ms":"250"}',
     HEAD + ',"pulse_ms":99999999999999999999}', HEAD + ',"front_board":1}', HEAD + ',"bolt_ms":true}',
-    HEAD + ',"unknown":1}', HEAD + ',"gap_ms":300,"gap_ms":400}', HEAD + ',"duty":-1}', 
+    HEAD + ',"unknown":1}', HEAD + ',"gap_ms":300,"gap_ms":400}', HEAD + ',"duty":-1}',
     HEAD + "}" + " " * 3000,
     HEAD + ',"authorisation":{"ref":"x"}}', '{"key":"12"}', "{'table':'x'}", '{"table":"\\u00e9"}',
 )  # fmt: skip

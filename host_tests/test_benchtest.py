@@ -110,7 +110,8 @@ class Person(voice.Voice):
         "Turn the service key on": (("service", "on"),),
         "Turn the service key off": (("service", "off"),),
         "Open both latches, take the cover off, turn the service key on and off": (
-            ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"), ("service", "on"), 300, ("service", "off"),
+            ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"),
+            ("service", "on"), 300, ("service", "off"),
         ),
     }  # fmt: skip
 
@@ -134,23 +135,19 @@ class Person(voice.Voice):
             self.threads[-1].start()
 
     def _move(self, moves):
+        before = ""
         for move in moves:
-            self._pass(150)
+            if before != "shakes":  # a pulse is short
+                self.board.rest(150)
+            before = move
             if move == "shakes":
                 self.board.wait(lambda seen: seen["out"]["agitator"] == "on")
             elif isinstance(move, int):
-                self._pass(move)
+                self.board.rest(move)
             elif move[0] == "motion" and move[1] == "still":
                 self.board.order(unpin=1)
             else:
                 self.board.set(**{move[0]: move[1]})
-
-    def _pass(self, ms):
-        start = self.board.seen["t"]
-        self.board.wait(lambda seen: self._time() >= start + ms)
-
-    def _time(self):
-        return self.board.seen["t"]
 
     def confirm(self, question):
         """Look, and answer."""

@@ -120,6 +120,7 @@ class VirtualBoard:
         self._changed = threading.Condition()
         self._syncs = 0
         self._synced = 0
+        self._now = 0  # ms on the table's clock
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._usb = _Port(Path(self.usb))
@@ -180,9 +181,16 @@ class VirtualBoard:
     def press(self, key: str, ms: int = 150) -> None:
         """Press and release a key."""
         self.set(**{key: "pressed"})
-        start = self.seen.get("t", 0)
-        self.wait(lambda seen: seen["t"] >= start + ms, "time to pass")
+        self.rest(ms)
         self.set(**{key: "released"})
+
+    def rest(self, ms: int) -> None:
+        """Let `ms` pass on the table's clock."""
+        self.order()
+        end = self._now + ms
+        while self._now < end:
+            time.sleep(0.005)
+            self.order()
 
     def cover(self) -> None:
         """Seat the cover and close the latches."""
@@ -237,11 +245,11 @@ class VirtualBoard:
     def _until(self, condition: Callable[[], object], what: str, timeout: float = PATIENCE_S) -> None:
         with self._changed:
             if not self._changed.wait_for(lambda: condition() or self.process.poll() is not None, timeout):
-                raise BoardError(f"{what}: {self.seen}; said {b''.join(self.said)[-1500:]!r}")
+                raise BoardError(f"{what}: {self.seen}; said {b''.join(self.said)[-300:]!r}")
         if not condition():
             self._errors.seek(0)
             raise BoardError(
-                f"the chip ended: {self._errors.read()[-2000:]!r} {b''.join(self.said)[-1500:]!r}"
+                f"the chip ended: {self._errors.read()[-2000:]!r} {b''.join(self.said)[-300:]!r}"
             )
 
     # -- The wires -----------------------------------------------------------------------------------------
@@ -300,6 +308,7 @@ class VirtualBoard:
         with self._changed:
             if "sync" in thing:
                 self._synced = thing["sync"]
+                self._now = thing["now"]
             elif "reset" in thing:
                 self.resets.append(thing["reset"])
             elif "t" in thing:
@@ -312,14 +321,14 @@ class VirtualBoard:
 
     def close(self) -> None:
         """Take everything away."""
+        self._closing = True
+        self._thread.join()
         os.close(self._to_chip)
         try:
             self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._closing = True
-        self._thread.join()
         self._control.close()
         if self.process.stdout:
             self.process.stdout.close()

@@ -131,7 +131,7 @@ class Control(live.Control):
             if "sync" in order:
                 self._shown_at = world.now - live.SHOW_MS
                 self.show(self.board.root.operations)
-                self._send({"sync": order["sync"]})
+                self._send({"sync": order["sync"], "now": world.now})
 
     def tell(self, thing):
         """Say something to the board's owner."""
