@@ -40,6 +40,13 @@ test: $(STAMP) ## test everything that needs no hardware
 test-long: $(STAMP) ## run whole what `make test` thins out
 	@$(PY) -m pytest -q -m long
 
+mutants: $(STAMP) ## put small mistakes into the firmware; the unit tests must notice: ARGS="rules --step 5"
+	@$(PIP) install -r host_tests/requirements-mutants.txt
+	@$(PY) host_tests/mutants.py $(ARGS)
+
+score: $(STAMP) ## enter the score of build/mutants.json into the README
+	@$(PY) tools/score.py
+
 check: $(STAMP) ## formatting, lint, types, cross-compilation, byte budgets, documents
 	@$(PY) tools/check.py
 
