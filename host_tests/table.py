@@ -152,8 +152,11 @@ class Table:
             if not world.powered:
                 try:
                     self.pass_time(1)
-                except worlds.PowerCut:
-                    return
+                except worlds.PowerCut:  # on and off again before the device ran
+                    if self.finished:
+                        return
+                except worlds.Restart:
+                    world.restart()
                 continue
             for name in list(sys.modules):
                 if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):

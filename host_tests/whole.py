@@ -47,16 +47,21 @@ def run(interpreter, module, *args, program=None, heap=None):
     return lines
 
 
-def mutant(folder, path, old, new):
-    """Stage the firmware in `folder` with `old` replaced by `new` in file `path`; return the folder."""
+def restage(folder, path, text):
+    """Write `text` to file `path` of the staged firmware in `folder`, and the manifest that goes with it."""
     from shaker.version import VERSION
     from shakerctl import manifest
 
+    (folder / path).write_text(text)
+    files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.py")}
+    (folder / manifest.NAME).write_bytes(manifest.build(files, VERSION))
+
+
+def mutant(folder, path, old, new):
+    """Stage the firmware in `folder` with `old` replaced by `new` in file `path`; return the folder."""
     play.stage(folder)
     text = (folder / path).read_text()
     if text.count(old) != 1:
         raise Wrong(f"{path} has {text.count(old)} times: {old}")
-    (folder / path).write_text(text.replace(old, new))
-    files = {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.py")}
-    (folder / manifest.NAME).write_bytes(manifest.build(files, VERSION))
+    restage(folder, path, text.replace(old, new))
     return folder

@@ -1,0 +1,155 @@
+"""Thousands of rounds in one life, on a capped heap: memory flat, numbers right, no drift.
+
+The whole firmware on the virtual table with the shortest timings the settings allow. Most rounds are driven
+STEP_MS to a scan, since debouncing counts scans and a late scan is allowed; each TRUE-th runs at the true pace.
+
+Runs on CPython and MicroPython (where memory is looked at): PROGRAM ROUNDS. Prints figures.
+"""
+
+import gc
+import sys
+
+import croupier
+import table as tables
+from croupier import Game
+
+STEP_MS = 50
+TRUE = 50
+EXACT_MS = 5
+LOOK = 100  # rounds between two looks at the memory
+FLAT_BYTES = 512  # a number that grew into another word, a list that got its next few places
+OPTIONS = {
+    "bolt_ms": "200", "pulse_ms": "100", "gap_ms": "200", "settle_ms": "300", "motion": "false",
+}  # fmt: skip
+
+
+class Long:
+    """The run and its book."""
+
+    def __init__(self, program, rounds):
+        self.rounds = rounds
+        self.step_ms = STEP_MS
+        self.scans = 0
+        self.seq = 0
+        self.paid = 0
+        self.memory = []
+        self.segments = set()
+        self.game = Game(program, self.script, OPTIONS, watch=False)
+        self.table = self.game.table
+        self.table.on_boot = self.boot
+        self.started = 0
+
+    def boot(self):
+        """Have the firmware's own run() replaced by one that lets the run set the pace."""
+        from shaker.app import App
+
+        long = self
+
+        def run(app):
+            app.board.start_watchdog(2000)
+            app.core.begin(app.board.ticks())
+            long.started = long.table.world.now
+            while True:
+                app.step()
+                long.scans += 1
+                long.table.sleep(long.step_ms)
+
+        App.run = run
+
+    def wait(self, scans):
+        """Wait for so many scans."""
+        return scans * self.step_ms
+
+    def until(self, phase):
+        """Wait for a phase."""
+        game = self.game
+        yield (lambda: game.value("phase") == phase, 10000)
+        game.need(game.value("phase") == phase, "%s is never reached" % phase)
+
+    def press(self, key):
+        self.game.world.set(key, "pressed")
+        yield self.wait(7)
+        self.game.world.set(key, "released")
+
+    def script(self, game):
+        """Play all rounds."""
+        set_ = game.world.set
+        for number in range(1, self.rounds + 1):
+            self.step_ms = EXACT_MS if number % TRUE == 0 else STEP_MS
+            tables.HOST_MS = croupier.POLL_MS = self.step_ms
+            for name, value in (("cover", "on"), ("latch_a", "closed"), ("latch_b", "closed")):
+                set_(name, value)
+            yield from self.until("COVERED")
+            yield from self.press("start")
+            yield from self.until("BETTING")
+            yield from self.press("bell")
+            for name, value in (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")):
+                set_(name, value)
+            yield from self.until("PAYOUT")
+            dice = [1 + number % 6, 1 + number // 6 % 6, 1 + number // 36 % 6]
+            game.host.command("result", dice=dice)
+            if number % 3:
+                game.host.command("paid")
+            else:
+                set_("paid", "pressed")
+            yield from self.until("IDLE")
+            set_("paid", "released")
+            yield self.wait(7)
+            self.book(number)
+            if number % LOOK == 0:
+                yield (game.told, 20000)
+                self.look()
+        yield (game.told, 20000)
+        self.book(self.rounds)
+        game.need(self.paid == self.rounds, "%d of %d rounds were paid" % (self.paid, self.rounds))
+        self.finish()
+
+    def book(self, number):
+        """Take the events that came, check their numbers, and forget them."""
+        game = self.game
+        events = game.host.store.events
+        for event in events:
+            self.seq += 1
+            game.need(event["seq"] == self.seq, "event %d came as %d" % (self.seq, event["seq"]))
+            if event["ev"] == "paid":
+                self.paid += 1
+                game.need(event["rd"] == self.paid, "round %d was paid as %d" % (self.paid, event["rd"]))
+            game.need(event["ev"] not in ("fault", "lost", "refused"), game.host.text(event))
+        del events[:]
+        del self.table.trace[:]
+        self.table._last_events = 0
+        app = self.table.running()
+        core = app.core
+        game.need(core.state.round == number, "round %d is counted as %d" % (number, core.state.round))
+        passed = game.world.now - self.started
+        drift = passed - core.round.t_s * 1000 - core.round.t_ms
+        game.need(0 <= drift <= self.step_ms, "the device's clock is %d ms off" % drift)
+        game.need(game.world.boots == 1, "it has restarted")
+        self.segments.add(app.journal._segments[-1] // 256)
+
+    def look(self):
+        """Note how much memory is in use."""
+        gc.collect()
+        if hasattr(gc, "mem_alloc"):
+            self.memory.append(gc.mem_alloc())
+
+    def finish(self):
+        """Check and print the figures."""
+        game = self.game
+        app = self.table.running()
+        counts = app.journal.counts()
+        game.need(counts["rounds"] == self.rounds, "the journal counts %d rounds" % counts["rounds"])
+        game.need(counts["pulses"] == 3 * self.rounds, "the journal counts %d pulses" % counts["pulses"])
+        game.need(game.world.pulses == 3 * self.rounds, "%d pulses" % game.world.pulses)
+        game.need(sum(counts["dice"].values()) == 3 * self.rounds, "dice")
+        game.need(app.link.overrun == 0 and app.queue.dropped == 0, "something was dropped")
+        memory = self.memory[len(self.memory) // 10 :]
+        grown = max(memory) - min(memory) if memory else 0
+        game.need(grown <= FLAT_BYTES, "memory is not flat: %s" % self.memory)
+        print("rounds %d, scans %d, events %d, segments %d, memory %d, grown %d" % (
+            self.rounds, self.scans, self.seq, len(self.segments), max(memory) if memory else 0, grown
+        ))  # fmt: skip
+
+
+if __name__ == "__main__":
+    Long(sys.argv[1], int(sys.argv[2])).game.play()
