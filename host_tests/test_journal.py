@@ -1,5 +1,6 @@
 """The journal: durable, restorable, honest about what it lost, through cuts, damage and a full chip."""
 
+import binascii
 import struct
 
 import pytest
@@ -214,6 +215,18 @@ def test_a_full_required_journal_leaves_out_what_changes_no_state():
     assert bench.journal.last == last + 2
 
 
+def test_leaving_out_begins_two_segments_beyond_what_is_held():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    for _ in range(200):
+        bench.put(names.EV_REFUSED)
+        bench.journal.append(bench.queue)
+    assert len(bench.journal._segments) == 3 + 2
+    assert bench.journal.last > 4 * 16 and bench.journal.dropped == 201 - bench.journal.last
+
+
 # -- a chip that is full, read-only, absent -------------------------------------------------------------
 
 
@@ -362,6 +375,24 @@ def test_blank():
     assert journal.last == 0
 
 
+def test_before_it_is_opened_it_knows_nothing_and_gives_no_numbers():
+    bench = Bench()
+    bench.start()
+    journal = Journal(bench.files)
+    assert (journal.required, journal.unix_base, journal.dropped) == (False, None, 0)
+    assert (journal.boot, journal.acked, journal.blank, journal.clean, journal.short_boots) == (
+        0,
+        0,
+        True,
+        True,
+        0,
+    )
+    bench.put(names.EV_COVERED)
+    with pytest.raises(OSError):
+        journal.append(bench.queue)
+    assert bench.queue.count == 1
+
+
 def test_foreign_and_nonsensical_files_are_left_alone():
     bench = Bench()
     strange = {
@@ -479,6 +510,7 @@ def test_events_behind_skipped_numbers_are_found():
     assert bench.journal.ok
     assert [seq_of(rec) for _, rec in events(bench.journal)] == [1, 2, 3, *range(6, 47)]
     assert lost(bench.journal) == [(4, 5)]
+    assert [rec[40:42] for name, rec in events(bench.journal) if name == "lost"] == [b"\0\1"]
 
 
 def test_damaged_leftovers_in_the_tail_are_told_of_once():
@@ -741,6 +773,73 @@ def test_the_voids_of_an_open_round_are_counted_over_segment_changes():
     bench.one(names.EV_ABANDONED)
     summary = bench.journal.summary(1)
     assert summary is not None and (summary["voids"], summary["end"]) == (1, "abandoned")
+
+
+# -- the form in flash, as firmware/JOURNAL.md gives it: what an older firmware wrote must be read ----------
+
+
+def header(bench):
+    """Begin a new segment by an event that means nothing; return its first number and its file."""
+    count = bench.journal._segments[-1]
+    while bench.journal._segments[-1] == count:
+        bench.one(names.EV_KEY_STUCK)
+    first = bench.journal._segments[-1]
+    with bench.files.open("%08X.log" % first, "rb") as f:
+        return first, f.read()
+
+
+def test_a_checkpoint_has_the_form_of_its_page():
+    bench = Bench(PARTITION, segment=64, keep=5)
+    for _ in range(2):
+        bench.start()
+        bench.boot()
+    bench.journal.unix_base = 1_900_000_000
+    bench.start()
+    bench.one(names.EV_SETTINGS, 1, 0x01020304, 0xDEADBEEF)
+    for n in range(11):
+        bench.round((n % 6 + 1, 2, 5), void=n == 8)
+    bench.one(names.EV_FAULT, names.F_JOURNAL_FAILED, 7)
+    bench.one(names.EV_FAULT, names.F_OPENED_IN_SHAKE, 2)
+    bench.round(void=True)
+    bench.t_s = 60
+    first, data = header(bench)
+    assert data[:4] == b"SHKJ"
+    assert struct.unpack_from("<HHIIIIHBBIHH", data, 4) == (1, 512, first, 1, 0, 3, 2, 1, 0, 12, 1, 0)
+    counts = [0] * 41
+    counts[:3] = 10, 2, 12 * 3 + 7 + 2
+    counts[3 + names.F_JOURNAL_FAILED] = counts[3 + names.F_OPENED_IN_SHAKE] = 1
+    counts[35:] = 2, 12, 1, 2, 12, 1
+    assert list(struct.unpack_from("<41I", data, 36)) == counts
+    paid = {seq_of(rec): rec for name, rec in events(bench.journal) if name == "paid"}
+    at = [struct.unpack_from("<I", rec, 20)[0] for rec in paid.values()][::-1]
+    numbers = [11, 10, 9, 8, 7, 6, 5, 4, 3, 2]
+    for i, number in enumerate(numbers):
+        row = struct.unpack_from("<IIHHBBBBI", data, 200 + 20 * i)
+        if number == 9:  # void, and no further shake until the next round's: given up without a word
+            assert row[0] == 9 and row[3:] == (1, 0, 0, 0, 3, 0)
+        else:
+            n = number - 1
+            assert row == (number, at[i - (number < 9)], 0, 0, n % 6 + 1, 2, 5, 1, 0)
+    assert struct.unpack_from("<II", data, 400) == (0x01020304, 0xDEADBEEF)
+    assert data[408:508] == bytes(100)
+    assert struct.unpack_from("<I", data, 508) == (binascii.crc32(data[:508]),)
+    assert data[512] == record.KIND_EVENT and struct.unpack_from("<I", data, 516) == (first,)
+    bench.boot()
+    assert [bench.journal.summary(n)["round"] for n in range(1, 11)] == numbers
+    assert bench.journal.summary(10)["dice"] == (2, 2, 5)
+
+
+def test_a_checkpoint_tells_what_is_held_and_what_was_told_as_lost():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.start()
+    told = []
+    for _ in range(8):
+        _, data = header(bench)
+        held, lost_to = struct.unpack_from("<II", data, 12)
+        assert held == bench.journal.first
+        assert lost_to == (told[-1] if told else 0)
+        told = [end for _, end in lost(bench.journal)]
+    assert len(told) >= 3
 
 
 # -- cost -----------------------------------------------------------------------------------------------
