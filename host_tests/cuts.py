@@ -1,9 +1,9 @@
 """The power goes at each flash operation of a story, in the middle of it or beside it, and comes back.
 
 Each story is played by the robot croupier on the whole firmware; after the cut the robot goes on from
-wherever the table stands and plays one round more. Watched all the while (invariants.py): the state restored
-is the old one or the new one, numbers are contiguous and unique, a payout stays outstanding, nothing is paid or
-void that nobody declared, nothing shakes that nobody started.
+wherever the table stands and plays one round more. Watched all the while (invariants.py): the state
+restored is the old one or the new one, numbers are contiguous and unique, a payout stays outstanding,
+nothing is paid or void that nobody declared, nothing shakes that nobody started.
 
 Runs on CPython and MicroPython: PROGRAM SHARE [SEED] plays one cut in SHARE, SEED says which.
 """

@@ -1,7 +1,8 @@
 """Thousands of rounds in one life, on a capped heap: memory flat, numbers right, no drift.
 
-The whole firmware on the virtual table with the shortest timings the settings allow. Most rounds are driven
-STEP_MS to a scan, since debouncing counts scans and a late scan is allowed; each TRUE-th runs at the true pace.
+The whole firmware on the virtual table with the shortest timings the settings allow. Most rounds are
+driven STEP_MS to a scan, since debouncing counts scans and a late scan is allowed; each TRUE-th runs at
+the true pace.
 
 Runs on CPython and MicroPython (where memory is looked at): PROGRAM ROUNDS. Prints figures.
 """

@@ -1,8 +1,8 @@
 """Random people, contacts, lines, flash and supplies through the whole firmware, chosen by hypothesis.
 
-The table runs in a thread of its own and stops wherever it wants to know what happens next. A failing example
-ends up, shrunk, in build/failures/ as a scenario file: `make scenario FILES=…` plays it as far as the language
-goes, walks.py with everything in it.
+The table runs in a thread of its own and stops wherever it wants to know what happens next. A failing
+example ends up, shrunk, in build/failures/ as a scenario file: `make scenario FILES=…` plays it as far as
+the language goes, walks.py with everything in it.
 
 On CPython: PROGRAM EXAMPLES STEPS RECORD [random], RECORD the name of that file.
 """

@@ -4,8 +4,7 @@ import pytest
 
 import whole
 
-# The fakes hold 466 KB of it: chip, line, clerk. What is left for the firmware, which is compiled on the spot, is
-# 354 KB in words of 64 bits, 177 KB in an ESP32's: about what that has free without WiFi.
+# The fakes hold 466 KB of it: chip, line, clerk. What is left for the firmware, which is compiled here, is 354 KB in words of 64 bits, 177 KB in an ESP32's: about what that has free without WiFi.
 HEAP = "820k"
 EVENTS_A_ROUND = 8
 
@@ -36,4 +35,4 @@ def test_a_leak_is_found_out(tmp_path):
     assert "_ALL.append" in path.read_text()
     whole.restage(program, "shaker/session.py", path.read_text() + "\n\n_ALL = []\n")
     with pytest.raises(whole.Wrong, match="memory is not flat"):
-        whole.run("MicroPython", "longrun", 1200, heap=HEAP, program=program)
+        whole.run("MicroPython", "longrun", 400, heap="1200k", program=program)

@@ -82,10 +82,11 @@ def test_walks_find_a_broken_firmware(what, tmp_path):
         whole.run("CPython", "walks", tmp_path, "first", *range(1, 31), program=program)
 
 
+@pytest.mark.long
 def test_a_broken_firmware_ends_in_a_scenario_that_plays_again(tmp_path):
     (tmp_path / "firmware").mkdir()
     program = whole.mutant(tmp_path / "firmware", *BROKEN["the bar is forgotten"])
-    with pytest.raises(whole.Wrong, match="see build/failures/mutant.scn"):
+    with pytest.raises(whole.Wrong, match="mutant"):
         whole.run("CPython", "stateful", 20, 20, "mutant", program=program)
     found = FAILURES / "mutant.scn"
     scenario.parse(found.read_text(), str(found))

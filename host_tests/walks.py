@@ -1,13 +1,13 @@
 """Random walks at the virtual table: hasty and muddled people, bad contacts, a bad line, a bad supply.
 
-A walk is a list of lines: those of a scenario, and lines that begin with "#:", which a scenario player takes
-for comments: they change what no scenario word can (bouncing, noise, stalls, damage on the line, cut wires, the
-host). Every walk ends in calm: everything is mended, the round is played to its end, the host hears everything.
-All the while invariants.py watches.
+A walk is a list of lines: those of a scenario, and lines that begin with "#:", which a scenario player
+takes for comments: they change what no scenario word can (bouncing, noise, stalls, damage on the line,
+cut wires, the host). Every walk ends in calm: everything is mended, the round is played to its end, the
+host hears everything. All the while invariants.py watches.
 
-Runs on CPython and MicroPython: PROGRAM TRACES [first] WALK…, where a WALK is a seed or a file; writes the trace
-of each to TRACES/<index>.trace and prints "ok <index>" or "bad <index>" last, as run_scenarios.py does; `first`:
-stops at the first that is bad.
+Runs on CPython and MicroPython: PROGRAM TRACES [first] WALK…, where a WALK is a seed or a file; writes
+the trace of each to TRACES/<index>.trace and prints "ok <index>" or "bad <index>" last, as
+run_scenarios.py does; `first`: stops at the first that is bad.
 """
 
 import gc
@@ -31,7 +31,8 @@ OPENING = ("latch_a=open", "latch_b=open", "cover=off", "dome=open")
 CONTACTS = ("latch_a_no", "latch_a_nc", "latch_b_no", "latch_b_nc", "cover", "dome", "start", "bell")
 COMMANDS = (
     "status", "counts", "result dice=1,4,6", "result dice=5,5,5", "void", "paid", "clear", "abandon",
-    "time at=1893456000", "reboot", "rounds n=1", "replay from=1", "verify nonce=0a", "settings", "result dice=0,1,2",
+    "time at=1893456000", "reboot", "rounds n=1", "replay from=1", "verify nonce=0a", "settings",
+    "result dice=0,1,2",
 )  # fmt: skip
 TRUTHS = [
     "never agitator=on cover=off", "never agitator=on latch_a=open", "never agitator=on latch_b=open",
