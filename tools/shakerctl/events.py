@@ -35,32 +35,35 @@ class Store:
         self._csv = as_csv
         try:
             self._file = io.FileIO(path, "a+")
-            self._resume()
         except OSError as error:
             raise Trouble(f"{path} cannot be written ({error.strerror}): choose another file.") from None
+        try:
+            self._resume()
+        except (ValueError, KeyError, TypeError, IndexError):
+            self.close()
+            kind = "CSV" if as_csv else "JSON lines"
+            raise Usage(f"{path} is no file of events as {kind}: choose another file or --format.") from None
 
     def _resume(self) -> None:
+        """Find the last whole line; what a crash left after it goes. ValueError and others: not our file."""
         self._file.seek(0)
-        data = self._file.read()
+        data = self._file.readall()
         whole = data[: data.rfind(b"\n") + 1]
+        lines = whole.decode("utf-8").splitlines()
+        heading = ",".join((*COLUMNS, REST))
+        if self._csv:
+            if (lines or [heading])[0] != heading or (not lines and not heading.encode().startswith(data)):
+                raise ValueError("heading")
+            if len(lines) > 1:
+                self.last = int(next(csv.reader(lines[-1:]))[0])
+        elif lines:
+            self.last = int(json.loads(lines[-1])["seq"])
+        elif not (data.startswith(b'{"seq":') or b'{"seq":'.startswith(data)):
+            raise ValueError("not events")
         if len(whole) != len(data):
             self._file.truncate(len(whole))
-        lines = whole.decode("utf-8", "replace").splitlines()
-        try:
-            if self._csv:
-                if lines and lines[0] != ",".join((*COLUMNS, REST)):
-                    raise ValueError
-                if not lines:
-                    self._write(",".join((*COLUMNS, REST)) + "\n")
-                elif len(lines) > 1:
-                    self.last = int(next(csv.reader(lines[-1:]))[0])
-            elif lines:
-                self.last = int(json.loads(lines[-1])["seq"])
-        except (ValueError, KeyError, TypeError, IndexError):
-            kind = "CSV" if self._csv else "JSON lines"
-            raise Usage(
-                f"{self.path} is no file of events as {kind}: choose another file or --format."
-            ) from None
+        if self._csv and not lines:
+            self._write(heading + "\n")
 
     def _write(self, text: str) -> None:
         data = text.encode()

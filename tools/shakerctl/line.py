@@ -96,11 +96,11 @@ def client(port: str, key: bytes | None = None, **options: Any) -> Iterator[prot
 
 
 def request(
-    link: protocol.Client, port: str, cmd: str, timeout: float = ANSWER_S, **args: Any
+    link: protocol.Client, port: str, cmd: str, timeout: float | None = None, **args: Any
 ) -> dict[str, Any]:
     """Send a command and return its `ok`; Trouble for an error or for silence."""
     try:
-        return link.request(cmd, timeout, **args)
+        return link.request(cmd, timeout or ANSWER_S, **args)
     except protocol.ProtocolError as error:
         raise Trouble(
             f"The shaker refused {cmd}, {error.code}: {HINTS.get(error.code, 'see PROTOCOL.md')}."
@@ -121,10 +121,8 @@ def silent(port: str, cmd: str, link: protocol.Client) -> Trouble:
     )
 
 
-def wait_for(
-    link: protocol.Client, port: str, condition: Callable[[], object], seconds: float = ANSWER_S
-) -> None:
-    """Pump until `condition()`; Trouble when the shaker stays silent for `seconds`."""
+def wait_for(link: protocol.Client, port: str, condition: Callable[[], object]) -> None:
+    """Pump until `condition()`; Trouble when the shaker stays silent for ANSWER_S."""
     import time
 
     heard = time.monotonic()
@@ -132,5 +130,5 @@ def wait_for(
         link.pump()
         if link.heard_at is not None:
             heard = max(heard, link.heard_at)
-        if time.monotonic() - heard > seconds:
+        if time.monotonic() - heard > ANSWER_S:
             raise silent(port, "hello", link)

@@ -19,7 +19,7 @@ def verify(port: str, release: Release, voice: Voice) -> int:
     same = answer["sha256"] == release.digest(nonce)
     result = {
         "ok": same,
-        "device": hello.get("device"),
+        "device": hello["id"],
         "version": answer["ver"],
         "expected_version": release.version,
         "manifest_sha256": release.hash,

@@ -1,0 +1,283 @@
+"""shakerctl's other commands on the virtual board, and what it says when something is wrong."""
+
+import csv
+import json
+import resource
+import stat
+
+import pytest
+
+from conftest import KEY, shakerctl, slot_of
+from shakerctl import flash, provision, trouble
+from shakerctl.__main__ import main
+from shakerctl.events import Store
+from shakerctl.voice import Voice
+from virtualboard import VirtualBoard
+
+COMMANDS = ("flash", "deploy", "provision", "verify", "bench-test", "monitor", "events", "send")
+
+
+@pytest.mark.parametrize("words", [(), *((name,) for name in COMMANDS)])
+def test_every_command_explains_itself(words, capsys):
+    with pytest.raises(SystemExit) as left:
+        main([*words, "--help"])
+    assert left.value.code == 0
+    assert "usage: shakerctl" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("dance",),
+        ("deploy",),
+        ("send", "--port", "x", "result", "1,2"),
+        ("send", "--port", "x", "result", "1,2,7"),
+        ("send", "--port", "x", "rounds"),
+        ("send", "--port", "x", "status", "now"),
+        ("send", "--port", "x", "paid"),
+        ("send", "--port", "x", "--key-file", "no-such-file", "paid"),
+        ("provision", "--port", "x"),
+        ("provision", "--port", "x", "--set", "table"),
+        ("provision", "--port", "x", "--settings", "no-such-file"),
+        ("flash", "--port", "x", "--image", "no-such-file"),
+    ],
+)
+def test_a_wrong_call_exits_with_2_and_one_line(words, capsys):
+    try:
+        code = main(words)
+    except SystemExit as left:
+        code = left.code
+    assert code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# -- The line ----------------------------------------------------------------------------------------------
+
+
+def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file, tmp_path):
+    port = ("--port", served.uart)
+    status = json.loads(shakerctl("send", *port, "--json", "status").out)
+    assert status["ok"]["ph"] == "IDLE"
+    assert shakerctl("send", *port, "--key-file", key_file, "time", "1795000000").code == 0
+    refused = shakerctl("send", *port, "--key-file", key_file, "paid")
+    assert (refused.code, "wrong-phase" in refused.err) == (1, True)
+
+    wrong = tmp_path / "wrong"
+    wrong.write_text(KEY[::-1])
+    refused = shakerctl("send", *port, "--key-file", wrong, "time", "1795000000")
+    assert (refused.code, "wrong key" in refused.err, refused.err.count("\n")) == (1, True, 1)
+
+    known = json.loads(shakerctl("verify", *port, "--image", releases["one"], "--json").out)
+    assert (known["ok"], known["device"]) == (True, "240ac4000001")
+    other = shakerctl("verify", *port, "--image", releases["two"])
+    assert (other.code, slot_of(releases["two"]) in other.err) == (1, True)
+
+    lines = shakerctl("monitor", *port, "--json", "--seconds", "3").out.splitlines()
+    beats = [json.loads(line) for line in lines if '"phase"' in line]
+    assert beats[0]["inputs"]["dome"] == "closed"
+    assert beats[0]["outputs"]["dome_lock"] == "on"
+    assert "IDLE" in shakerctl("monitor", *port, "--plain", "--seconds", "2").out
+    assert "dome_lock" in shakerctl("monitor", *port, "--seconds", "2").out
+
+    out = tmp_path / "events.jsonl"
+    words = ("events", *port, "--key-file", key_file, "--out", out, "--json")
+    first = json.loads(shakerctl(*words).out)
+    assert first["events"] == first["last"] > 2
+    stored = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [event["seq"] for event in stored] == list(range(1, first["last"] + 1))
+    assert {"boot", "settings", "time"} <= {event["ev"] for event in stored}
+    status = json.loads(shakerctl("send", *port, "--json", "status").out)
+    assert status["ok"]["ack"] >= first["last"]
+    served.set(service="on")
+    served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
+    second = json.loads(shakerctl(*words).out)
+    assert second["events"] >= 1
+    numbers = [json.loads(line)["seq"] for line in out.read_text().splitlines()]
+    assert numbers == list(range(1, second["last"] + 1)), "each once, after a second run too"
+
+    table = tmp_path / "events.csv"
+    assert shakerctl("events", *port, "--out", table, "--format", "csv").code == 0, (
+        "also what was acknowledged"
+    )
+    with open(table, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["seq"]) for row in rows][: len(numbers)] == numbers
+    assert json.loads(rows[0]["more"])["cause"]
+
+
+def test_events_are_acknowledged_only_when_they_are_safe(served, key_file, tmp_path):
+    out = tmp_path / "events.jsonl"
+    words = ("events", "--port", served.uart, "--key-file", key_file, "--out", out)
+    full = shakerctl(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200)))
+    assert (full.code, "cannot be written" in full.err, full.err.count("\n")) == (1, True, 1)
+    stored = out.read_text().splitlines()
+    assert all(json.loads(line)["seq"] for line in stored)
+    status = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)
+    assert status["ok"]["ack"] <= len(stored)
+    assert shakerctl(*words).code == 0
+    numbers = [json.loads(line)["seq"] for line in out.read_text().splitlines()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize("as_csv", [False, True])
+def test_a_file_cut_short_by_a_crash_goes_on_at_its_last_whole_line(tmp_path, as_csv):
+    path = tmp_path / "events"
+    event = {
+        "seq": 1,
+        "boot": 1,
+        "t": 0,
+        "at": None,
+        "ev": "boot",
+        "ph": "IDLE",
+        "rd": 0,
+        "rep": 0,
+        "ver": 'a,"b',
+    }
+    store = Store(path, as_csv)
+    store.keep(event)
+    store.keep({**event, "seq": 2})
+    store.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    store = Store(path, as_csv)
+    assert store.last == 1
+    store.keep({**event, "seq": 2})
+    store.close()
+    assert path.read_bytes() == whole
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path):
+    path = tmp_path / "diary"
+    for text in ("dear diary\n", "dear diary"):
+        path.write_text(text)
+        for as_csv in (False, True):
+            with pytest.raises(trouble.Usage):
+                Store(path, as_csv)
+        assert path.read_text() == text
+
+
+def test_a_silent_line_says_what_to_look_at(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("shakerctl.line.ANSWER_S", 1.0)
+    with VirtualBoard(tmp_path / "board") as board:
+        for words in (["verify"], ["monitor", "--plain"], ["events", "--out", str(tmp_path / "e")]):
+            assert main([*words, "--port", board.uart]) == 1
+            assert "is silent" in capsys.readouterr().err
+    assert main(["send", "--port", str(tmp_path / "none"), "status"]) == 1
+    assert "no port" in capsys.readouterr().err
+
+
+# -- Provisioning ------------------------------------------------------------------------------------------
+
+
+def test_provision_gives_a_table_its_key_and_asks_the_shaker_whether_it_took_it(served, tmp_path):
+    key = tmp_path / "new.key"
+    served.set(service="on")
+    served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
+    done = shakerctl(
+        "provision", "--port", served.usb, "--yes", "--new-key", key, "--set", "table=T42",
+        "--set", "pulse_ms=200", "--uart", served.uart, "--json",
+    )  # fmt: skip
+    assert done.code == 0, done
+    told = json.loads(done.out)
+    assert (told["table"], told["authorised"]) == ("T42", False)
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert key.read_text().strip() not in done.out + done.err
+    assert shakerctl("send", "--port", served.uart, "--key-file", key, "time").code == 0
+
+
+RECORD = {"ref": "DICJ 1/2026", "requested": "2026-01-05", "granted": "2026-01-06", "adopted": "2026-01-08"}
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"pulse_ms": 301}, ("pulse_ms", "100-300")),
+        ({"colour": 1}, ("colour", "no such setting")),
+        ({"front_board": 1}, ("front_board", "true or false")),
+        ({"authorisation": {**RECORD, "adopted": "2026-01-07"}}, ("Article 8", "2026-01-08")),
+        ({"authorisation": {"ref": "x"}}, ("authorisation",)),
+    ],
+)
+def test_what_the_device_or_the_calendar_would_refuse_is_refused_here(found, words):
+    with pytest.raises(trouble.Trouble) as refused:
+        provision.check(found, provision.date(2026, 2, 1))
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_a_good_record_passes_and_not_before_its_day():
+    provision.check({"actuation": "lever", "authorisation": RECORD}, provision.date(2026, 1, 8))
+    with pytest.raises(trouble.Trouble, match="today"):
+        provision.check({"authorisation": RECORD}, provision.date(2026, 1, 7))
+
+
+def test_an_existing_key_is_never_overwritten(tmp_path):
+    path = tmp_path / "key"
+    path.write_text("precious")
+    with pytest.raises(trouble.Usage, match="never overwritten"):
+        provision.new_key(path)
+    assert path.read_text() == "precious"
+
+
+# -- Flashing ----------------------------------------------------------------------------------------------
+
+
+def esp_image(path, chip=0, size=200_000, magic=0xE9):
+    data = bytearray(size)
+    data[0] = magic
+    data[12:14] = chip.to_bytes(2, "little")
+    path.write_bytes(data)
+    return path
+
+
+def test_an_image_for_another_chip_is_refused_before_anything_is_written(tmp_path):
+    flash.check_image(esp_image(tmp_path / "good"))
+    with pytest.raises(trouble.Trouble, match="ESP32-S3"):
+        flash.check_image(esp_image(tmp_path / "s3", chip=9))
+    for name, options in (("uf2", {"magic": 0x55}), ("short", {"size": 5000})):
+        with pytest.raises(trouble.Trouble, match="no image"):
+            flash.check_image(esp_image(tmp_path / name, **options))
+
+
+def test_esptool_at_a_board_that_does_not_answer(tmp_path):
+    with VirtualBoard(tmp_path / "board") as board:
+        board.order(power="off")
+        image = esp_image(tmp_path / "image")
+        done = shakerctl("flash", "--port", board.usb, "--image", image, "--json")
+        assert done.code == 1
+        assert "silent" in done.err.splitlines()[-1]
+        assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        ("A fatal error occurred: This chip is ESP32-S3, not ESP32. Wrong chip argument?", "Wrong chip"),
+        ("A fatal error occurred: Failed to connect to ESP32: No serial data received.", "silent"),
+        ("Lost connection, retrying...\nA serial exception error occurred: device disconnected", "went away"),
+        ("A fatal error occurred: The firmware is bigger than the flash", "gave up"),
+    ],
+)
+def test_what_esptool_says_becomes_one_line_that_says_what_to_do(tmp_path, said, word):
+    port = tmp_path / "port"
+    port.write_text("")
+    with pytest.raises(trouble.Trouble, match=word) as refused:
+        flash.flash(
+            str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), lambda words, line: (2, said)
+        )
+    assert "\n" not in str(refused.value)
+
+
+def test_what_esptool_is_told(tmp_path):
+    port = tmp_path / "port"
+    port.write_text("")
+    told = []
+
+    def run(words, line):
+        told.extend(words)
+        return 0, ""
+
+    assert flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), run) == 0
+    assert told[:2] == ["--chip", "esp32"]
+    assert told[-3:] == ["write-flash", "0x1000", str(tmp_path / "i")]
