@@ -6,7 +6,8 @@ import pytest
 
 import interpreter
 from shaker.files import Files
-from shaker.integrity import Verifier, check
+from shaker.integrity import check
+from shaker.verifier import Verifier
 from shakerctl import manifest
 
 PROGRAM = {
@@ -184,7 +185,8 @@ def test_a_frozen_program_answers_with_its_version(tmp_path):
 ON_MICROPYTHON = """
 import sys
 from shaker.files import Files
-from shaker.integrity import Verifier, check
+from shaker.integrity import check
+from shaker.verifier import Verifier
 for folder in sys.stdin.read().split():
     files = Files(folder)
     print(check(files))

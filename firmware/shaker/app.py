@@ -15,7 +15,6 @@ from shaker.core import SCAN_MS, Core, safe_part
 from shaker.device import Device
 from shaker.events import Queue
 from shaker.files import Files
-from shaker.integrity import Verifier
 from shaker.journal import Journal
 from shaker.link import Link
 from shaker.names import (
@@ -32,6 +31,7 @@ from shaker.names import (
 from shaker.record import MARK_ALIVE, MARK_CLEAN
 from shaker.state import State
 from shaker.ticks import ticks_add, ticks_diff
+from shaker.verifier import Verifier
 from shaker.version import VERSION
 
 WATCHDOG_MS = const(2000)

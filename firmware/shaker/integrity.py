@@ -19,7 +19,6 @@ from micropython import const
 
 MANIFEST = "manifest.json"
 _CHUNK = const(512)
-_STEP_CHUNKS = const(8)  # 4 KiB: about 3 ms on an ESP32
 _DEPTH = const(4)
 _SLOT = "fw-"
 _SCRIPTS = ("../boot.py", "../main.py")
@@ -118,67 +117,3 @@ def _of_other_slot(files, path, digest):
             if hashes and hashes.get("../" + name) == digest:
                 return True
     return False
-
-
-class Verifier:
-    """Answers `verify`, a little at a time: SHA-256 over nonce and program, for a host that knows the build.
-
-    Hashed are the nonce as sent (ASCII), then for each program file in sorted order its path, a NUL and its
-    content. A frozen program, which has no files, answers with nonce, "version", NUL and the version.
-    """
-
-    def __init__(self, files):
-        self._files = files
-        self._total = None
-        self._paths = []
-        self._file = None
-        self._buf = bytearray(_CHUNK)
-
-    def start(self, nonce):
-        """Begin anew with `nonce` (ASCII text)."""
-        self._close()
-        self._total = hashlib.sha256(nonce.encode())
-        self._paths = program_files(self._files.root)
-        if not self._paths:
-            from shaker.version import VERSION
-
-            self._total.update(b"version\0" + VERSION.encode())
-
-    def step(self):
-        """Hash up to 4 KiB; return None until all is done, then once the digest in hex.
-
-        A file that can no longer be read is left out: the digest is then not that of any build.
-        """
-        total = self._total
-        if total is None:
-            return None
-        view = memoryview(self._buf)
-        for _ in range(_STEP_CHUNKS):
-            file = self._file
-            if file is not None:
-                n = self._read(file)
-                total.update(view[:n])
-                if not n:
-                    self._close()
-            elif self._paths:
-                path = self._paths.pop(0)
-                try:
-                    self._file = self._files.open(path, "rb")
-                    total.update(path.encode() + b"\0")
-                except OSError:
-                    pass  # as above
-            else:
-                self._total = None
-                return binascii.hexlify(total.digest()).decode()
-        return None
-
-    def _read(self, file):
-        try:
-            return file.readinto(self._buf)
-        except OSError:
-            return 0
-
-    def _close(self):
-        if self._file is not None:
-            self._file.close()
-            self._file = None
