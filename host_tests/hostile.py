@@ -243,7 +243,7 @@ def main(program, flips=20, seed=0, first=0, step=1):
             _flip(game.chip, chance)
 
         # A damaged commit takes LittleFS back to the one before it: an older state, which is seen where it
-        # does not fit the table. (That no reader of the journal can see it is said in firmware/JOURNAL.md.)
+        # does not fit the table.
         wants = ("none", "journal-failed", "settings-invalid", "opened-while-off", "power-lost-in-shake")
         played.append(Case("bit flip %d" % number, spoil, wants, history=True))
     for case in played:

@@ -94,7 +94,7 @@ class Watch:
         self._barred = False  # both bolts have been on since this payout began, or should have been
         self._owed_for = 0  # scans
         self.seen_phases = set()
-        self._allowed = [None]  # states that a restart may find; None = whatever a blank chip gives
+        self._allowed = [None]  # type: list  # states that a restart may find; None = whatever a blank chip gives
         self._boots = 0
         self._stalled = 0
         self._drives = {}
