@@ -4,8 +4,8 @@ import pytest
 
 import whole
 
-# The fakes hold 466 KB of it: chip, line, clerk. That leaves the firmware, which is compiled here, 354 KB in words
-# of 64 bits, 177 KB in an ESP32's: about what that has free without WiFi.
+# The fakes hold 466 KB of it: chip, line, clerk. That leaves the firmware, which is compiled here, 354 KB in
+# words of 64 bits, 177 KB in an ESP32's: about what that has free without WiFi.
 HEAP = "820k"
 EVENTS_A_ROUND = 8
 
