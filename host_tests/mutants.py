@@ -232,12 +232,12 @@ class Tree:
         self._stamp += 1
         os.utime(path, (self._stamp, self._stamp))
 
-    def run(self, stages, cpu_s=600):
-        """Run the tests; return the outcome and the seconds of processor time they took."""
-        used = 0.0
-        for tests in stages:
+    def run(self, stages, limits):
+        """Run the stages, each within its seconds of processor time; return the outcome and the times."""
+        used = []
+        for tests, cpu_s in zip(stages, limits, strict=True):
             status, seconds = self._fork(tests, cpu_s)
-            used += seconds
+            used.append(seconds)
             if os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL):
                 return ENDLESS, used
             code = os.waitstatus_to_exitcode(status)
@@ -288,29 +288,50 @@ class Tree:
         os._exit(pytest.main(words, plugins=[self._killers]))
 
 
+def found():
+    """Return {module: row} of build/mutants.json, empty without it."""
+    rows = json.loads(RESULT.read_text("utf-8"))["modules"] if RESULT.exists() else []
+    return {row["module"]: row for row in rows}
+
+
 def explained():
     """Return the ids that MUTANTS.md explains."""
     text = EXPLAINED.read_text("utf-8") if EXPLAINED.exists() else ""
     return set(re.findall(r"^\| `([0-9a-f]{6})` \|", text, re.MULTILINE))
 
 
-def judge(tree, module, step, known):
-    """Try every `step`-th mutant of the module; return its row of the result."""
+def judge(tree, module, step, known, before=None):
+    """Try every `step`-th mutant of the module; return its row of the result.
+
+    With `before`, an earlier row of the same text, only those that survived then: tests have come since.
+    """
     stages = MODULES[module][1:]
     source = tree.source(module)
     tree.put(module, source)
-    tree.run(stages)  # leaves the bytecode of all that is imported
-    outcome, used = tree.run(stages)
+    unlimited = [600] * len(stages)
+    tree.run(stages, unlimited)  # leaves the bytecode of all that is imported
+    outcome, used = tree.run(stages, unlimited)
     if outcome != SURVIVED:
         raise SystemExit(f"the tests of {module} fail without any mutant: {stages}")
-    limit = int(3 * used) + 3
+    limits = [int(2 * seconds) + 2 for seconds in used]
     mutants = mutants_of(source)
     row = {"module": module, "mutants": len(mutants), "tried": 0, "killed": 0, "endless": 0, "survivors": []}
+    row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
+    left = None
+    if before:
+        if before["sha256"] != row["sha256"]:
+            raise SystemExit(f"{module} has changed since; leave out --again")
+        left = {survivor["id"] for survivor in before["survivors"]}
+        row["endless"] = before["endless"]
     chosen = mutants[::step]
     for mutant in chosen:
         text = mutated(source, mutant)
+        if left is not None and describe(module, source, text)[0] not in left:
+            row["tried"] += 1
+            row["killed"] += 1
+            continue
         tree.put(module, text)
-        outcome, _ = tree.run(stages, limit)
+        outcome, _ = tree.run(stages, limits)
         row["tried"] += 1
         if row["tried"] % 25 == 0:
             print(f"  {row['tried']} of {len(chosen)}", file=sys.stderr, flush=True)
@@ -339,6 +360,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("modules", nargs="*", choices=[[], *MODULES], help="only these; all by default")
     parser.add_argument("--step", type=int, help="try every n-th mutant, and leave build/mutants.json alone")
+    parser.add_argument("--again", action="store_true", help="only what survived in build/mutants.json")
     parser.add_argument("--cpu", type=int, default=20, help="seconds after which it is endless")
     parser.add_argument("--replace", nargs=2, metavar=("OLD", "NEW"), help="try one mutant made by hand")
     args = parser.parse_args(arguments)
@@ -358,22 +380,23 @@ def run(tree, args, parser):
         if source.count(args.replace[0]) != 1:
             parser.error("OLD must be there once")
         tree.put(module, source.replace(*args.replace))
-        print(tree.run(MODULES[module][1:], args.cpu)[0])
+        stages = MODULES[module][1:]
+        print(tree.run(stages, [args.cpu] * len(stages))[0])
         return 0
     known = explained()
     rows = []
     started = time.monotonic()
     for module in args.modules or MODULES:
         print(module, flush=True)
-        rows.append(judge(tree, module, args.step or MODULES[module][0], known))
+        earlier = found()[module] if args.again else None
+        rows.append(judge(tree, module, args.step or MODULES[module][0], known, earlier))
     print("module     mutants  tried  killed  survived  explained   score")
     for row in rows:
         print(line(row))
     minutes = (time.monotonic() - started) / 60
     print(f"{minutes:.0f} minutes")
     if not args.step:
-        before = json.loads(RESULT.read_text("utf-8"))["modules"] if args.modules and RESULT.exists() else []
-        kept = {row["module"]: row for row in before} | {row["module"]: row for row in rows}
+        kept = (found() if args.modules else {}) | {row["module"]: row for row in rows}
         on = f"CPython {platform.python_version()}"
         RESULT.write_text(
             json.dumps({"on": on, "modules": [kept[m] for m in MODULES if m in kept]}, indent=1)

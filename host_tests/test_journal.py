@@ -325,6 +325,13 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
         journal = Journal(files)
         journal.open()
         assert not journal.ok and journal.problem and journal.newest is None and journal.boot == 1
+        assert (journal.first, journal.last, journal.acked, journal.blank, journal.short_boots) == (
+            1,
+            0,
+            0,
+            True,
+            0,
+        )
         with pytest.raises(OSError):
             journal.append(bench.queue)
         assert bench.queue.count == 1
@@ -387,6 +394,14 @@ def test_before_it_is_opened_it_knows_nothing_and_gives_no_numbers():
         True,
         0,
     )
+    assert (journal.ok, journal.problem, journal.newest, journal.first, journal.last) == (
+        False,
+        None,
+        None,
+        1,
+        0,
+    )
+    assert (journal.options_word, journal.options_auth) == (0, 0)
     bench.put(names.EV_COVERED)
     with pytest.raises(OSError):
         journal.append(bench.queue)
