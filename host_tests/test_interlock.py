@@ -148,6 +148,10 @@ def test_the_round_cannot_choose_a_bolt():
             assert interlock.guard(0, *args[1:]) & bolts == interlock.guard(bolts, *args[1:]) & bolts
 
 
+def test_neither_drive_nor_front_board_acts_unasked():
+    each(lambda out, wanted, *rest: not out & ~wanted & (DRIVE | names.FRONT_BOARD))
+
+
 def test_i8_nothing_beyond_the_seven_outputs_ever_comes_out():
     each(lambda out, *args: 0 <= out < 0x80)
 

@@ -338,6 +338,24 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
         assert not journal.read(1, bytearray(64))
 
 
+class Unreadable:
+    """A folder with a file name that is no text."""
+
+    def listdir(self):
+        """Fail as either interpreter does."""
+        raise UnicodeError("utf-8")
+
+
+def test_a_file_name_that_is_no_text_is_no_reason_to_raise():
+    bench = Bench()
+    bench.put(names.EV_BOOT)
+    journal = Journal(Unreadable())
+    journal.open()
+    assert not journal.ok and journal.problem == "file system: utf-8" and journal.boot == 1
+    with pytest.raises(OSError):
+        journal.append(bench.queue)
+
+
 def test_what_could_not_be_read_at_the_start_is_not_written_over_later():
     bench = Bench()
     bench.start()
