@@ -1,5 +1,7 @@
 """What several test files share: releases, and virtual boards that are ready for service."""
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -11,6 +13,7 @@ from mpremote.transport_serial import SerialTransport
 
 from interpreter import FIRMWARE
 from shakerctl import image, release
+from shakerctl.__main__ import main
 from virtualboard import VirtualBoard
 
 KEY = "00112233445566778899aabbccddeeff" * 2
@@ -20,26 +23,35 @@ TOOL_S = 120
 class Done:
     """How a command of ours ended."""
 
-    def __init__(self, done):
-        self.code = done.returncode
-        self.out = done.stdout
-        self.err = done.stderr
+    def __init__(self, code, out, err):
+        self.code = code
+        self.out = out
+        self.err = err
 
     def __repr__(self):
         return f"exit {self.code}\n{self.out}\n{self.err}"
 
 
-def shakerctl(*words, answers="", **options):
-    """Run the real shakerctl; `answers` is what the technician types."""
-    command = [sys.executable, "-m", "shakerctl", *map(str, words)]
-    options.setdefault("timeout", TOOL_S)
-    return Done(subprocess.run(command, capture_output=True, text=True, input=answers, **options))
+def process(words, **options):
+    """Run a command as a process of its own."""
+    done = subprocess.run(words, capture_output=True, text=True, timeout=TOOL_S, **options)
+    return Done(done.returncode, done.stdout, done.stderr)
+
+
+def shakerctl(*words, **options):
+    """Run shakerctl: with options of subprocess.run as a process, else here, which is quicker."""
+    line = [str(word) for word in words]
+    if options:
+        return process([sys.executable, "-m", "shakerctl", *line], **options)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(line)
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 def mpremote(port, *words):
     """Run the real mpremote on a port."""
-    command = [sys.executable, "-m", "mpremote", "connect", str(port), *words]
-    return Done(subprocess.run(command, capture_output=True, text=True, timeout=TOOL_S))
+    return process([sys.executable, "-m", "mpremote", "connect", str(port), *words])
 
 
 def on_board(board, code):

@@ -127,11 +127,11 @@ def test_a_second_deployment_keeps_one_older_version_and_a_third_removes_it(serv
 def test_a_running_shaker_is_asked_for_and_stopped_in_an_orderly_way(served, releases):
     served.set(service="on")
     served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
-    refused = shakerctl("deploy", "--port", served.usb, "--image", releases["two"], answers="n\n")
+    refused = shakerctl("deploy", "--port", served.usb, "--image", releases["two"], input="n\n")
     assert refused.code == 1
     assert "service key on" in refused.err
     assert served.resets == []
-    done = shakerctl("deploy", "--port", served.usb, "--image", releases["two"], answers="y\n")
+    done = shakerctl("deploy", "--port", served.usb, "--image", releases["two"], input="y\n")
     assert done.code == 0, done
     assert served.resets == ["reset", "reset"], "once into the bench, once into the new version"
     assert served.heard(b"KeyboardInterrupt") == 0
@@ -160,7 +160,7 @@ def test_a_port_that_goes_and_comes_back_at_each_reset(tmp_path, served_image, r
 
 
 @pytest.mark.parametrize(
-    "step", [pytest.param(5, id="thinned"), pytest.param(1, id="every-file", marks=pytest.mark.long)]
+    "step", [pytest.param(9, id="thinned"), pytest.param(1, id="every-file", marks=pytest.mark.long)]
 )
 def test_broken_at_each_file_and_each_step_of_the_switch_a_version_starts(in_bench, releases, step):
     board = in_bench
@@ -244,12 +244,14 @@ while True:
 """
     )
     count = log.read_text("ascii").count("\n")
-    said = run(code.replace("LAST", str(max(0, count - skip - 60))), path=(), heap_bytes=32_000_000)
+    said = run(
+        code.replace("LAST", str(max(0, count - skip - 60))), path=(), heap_bytes=32_000_000, timeout_s=900
+    )
     return {int(line.split(" ", 1)[0]): line.split(" ", 1)[1] for line in said.splitlines()}
 
 
 @pytest.mark.parametrize(
-    "thin", [pytest.param(41, id="thinned"), pytest.param(1, id="every-operation", marks=pytest.mark.long)]
+    "thin", [pytest.param(97, id="thinned"), pytest.param(1, id="every-operation", marks=pytest.mark.long)]
 )
 def test_power_lost_at_any_flash_operation_of_a_deployment(tmp_path, releases, thin):
     log = tmp_path / "log"

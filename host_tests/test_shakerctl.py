@@ -73,12 +73,12 @@ def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file
     other = shakerctl("verify", *port, "--image", releases["two"])
     assert (other.code, slot_of(releases["two"]) in other.err) == (1, True)
 
-    lines = shakerctl("monitor", *port, "--json", "--seconds", "3").out.splitlines()
+    lines = shakerctl("monitor", *port, "--json", "--seconds", "1.5").out.splitlines()
     beats = [json.loads(line) for line in lines if '"phase"' in line]
     assert beats[0]["inputs"]["dome"] == "closed"
     assert beats[0]["outputs"]["dome_lock"] == "on"
-    assert "IDLE" in shakerctl("monitor", *port, "--plain", "--seconds", "2").out
-    assert "dome_lock" in shakerctl("monitor", *port, "--seconds", "2").out
+    assert "IDLE" in shakerctl("monitor", *port, "--plain", "--seconds", "1.5").out
+    assert "dome_lock" in shakerctl("monitor", *port, "--seconds", "1.5").out
 
     out = tmp_path / "events.jsonl"
     words = ("events", *port, "--key-file", key_file, "--out", out, "--json")
