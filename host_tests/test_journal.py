@@ -338,6 +338,42 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
         assert not journal.read(1, bytearray(64))
 
 
+class Refusing:
+    """Files of which one cannot be opened."""
+
+    def __init__(self, files, name):
+        self._files = files
+        self._name = name
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def open(self, name, mode):
+        """Open, or refuse."""
+        if name == self._name:
+            raise OSError(5)
+        return self._files.open(name, mode)
+
+
+def test_an_older_segment_that_cannot_be_read_is_not_held():
+    bench = small(PARTITION)
+    oldest, second = bench.journal._segments[:2]
+    journal = Journal(Refusing(bench.files, segment_name(oldest)), bench.tail, 16, 3)
+    journal.open()
+    assert journal.ok and journal.problem == segment_name(oldest) + ": 5"
+    assert (journal.first, journal.last) == (second, bench.journal.last)
+    assert not journal.read(oldest, bytearray(64)) and journal.read(second, bytearray(64))
+
+
+def test_a_tail_that_cannot_be_read_uses_up_what_it_may_hold():
+    bench = small(PARTITION)
+    held = bench.journal.last - bench.journal._tail_n
+    journal = Journal(Refusing(bench.files, "tail.log"), bench.tail, 16, 3)
+    journal.open()
+    assert not journal.ok and journal.problem == "tail.log: 5"
+    assert journal.last == held + bench.tail >= bench.journal.last
+
+
 class Unreadable:
     """A folder with a file name that is no text."""
 
