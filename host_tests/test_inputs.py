@@ -121,6 +121,15 @@ def test_one_contact_that_bounces_is_counted_from_the_start_each_time(flips):
             assert inputs.levels & ALL == model.sample(word)
 
 
+def test_at_power_on_nothing_has_been_seen_yet():
+    inputs = Inputs()
+    for _ in range(2):
+        assert (inputs.levels, inputs.rose, inputs.fell, inputs.calm) == (0, 0, 0, 0)
+        assert (inputs.disturbances, inputs.counting & ~(LATCH_A_OPEN | LATCH_B_OPEN)) == (0, 0)
+        inputs.sample(OPEN)
+    assert inputs.rose == inputs.levels == LATCH_A_OPEN | LATCH_B_OPEN
+
+
 def test_until_settled_after_power_on_everything_is_on_the_safe_side():
     inputs = Inputs()
     everything = CLOSED

@@ -365,13 +365,43 @@ def test_an_older_segment_that_cannot_be_read_is_not_held():
     assert not journal.read(oldest, bytearray(64)) and journal.read(second, bytearray(64))
 
 
-def test_a_tail_that_cannot_be_read_uses_up_what_it_may_hold():
+@pytest.mark.parametrize("damaged", [0, 2])
+def test_a_tail_that_cannot_be_read_uses_up_what_it_may_hold(damaged):
     bench = small(PARTITION)
     held = bench.journal.last - bench.journal._tail_n
+    newest = segment_name(bench.journal._segments[-1])
+    rewrite(bench, newest, lambda data: data[: len(data) - 64 * damaged] + bytes(64 * damaged))
     journal = Journal(Refusing(bench.files, "tail.log"), bench.tail, 16, 3)
     journal.open()
-    assert not journal.ok and journal.problem == "tail.log: 5"
+    assert not journal.ok and journal.problem == (newest + ": damaged" if damaged else "tail.log: 5")
     assert journal.last == held + bench.tail >= bench.journal.last
+
+
+class Sizeless:
+    """Files whose sizes cannot be told."""
+
+    def __init__(self, files):
+        self._files = files
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def size(self, name):
+        """Fail as Files does."""
+        return -1
+
+
+def test_where_a_segment_of_unknown_size_goes_on_its_records_keep_their_places():
+    bench = small(PARTITION)
+    bench.journal = Journal(Sizeless(bench.files), bench.tail, 16, 3)
+    bench.journal.open()
+    bench.journal.ack(bench.journal.last)
+    for _ in range(8):
+        bench.one(names.EV_KEY_STUCK)
+    last = bench.journal.last
+    bench.boot()
+    assert bench.journal.ok and bench.journal.last == last
+    assert [seq_of(rec) for _, rec in events(bench.journal)] == list(range(bench.journal.first, last + 1))
 
 
 class Unreadable:
@@ -543,6 +573,39 @@ def test_a_damaged_checkpoint_is_made_up_for_by_the_older_segments():
     bench.boot()
     assert bench.journal.ok and newest in bench.journal.problem
     assert bench.journal.counts() == counts and bench.journal.summary(3) == summary
+
+
+@pytest.mark.parametrize("at", [4, 8])
+def test_a_checkpoint_of_another_form_or_segment_is_not_taken(at):
+    """Version or first number differ, and the checksum is right."""
+    bench = small(PARTITION)
+    counts = bench.journal.counts()
+    newest = segment_name(bench.journal._segments[-1])
+
+    def change(data):
+        data[at] += 1
+        data[36:40] = b"\x77\0\0\0"  # another number of rounds
+        data[508:512] = struct.pack("<I", binascii.crc32(data[:508]))
+        return data
+
+    rewrite(bench, newest, change)
+    bench.boot()
+    assert bench.journal.ok and newest in bench.journal.problem
+    assert bench.journal.counts() == counts
+
+
+@pytest.mark.parametrize("damaged", [1, 2, 5])
+def test_damaged_records_at_the_very_end_use_up_their_numbers(damaged):
+    bench = small(PARTITION)
+    while bench.journal.last + 1 - bench.journal._segments[-1] - bench.journal._tail_n < 9:
+        bench.round()
+    last = bench.journal.last - bench.journal._tail_n
+    bench.files.remove("tail.log")
+    newest = segment_name(bench.journal._segments[-1])
+    rewrite(bench, newest, lambda data: data[: len(data) - 64 * damaged] + bytes(64 * damaged))
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.last == last
+    assert seq_of(bench.journal.newest) == last - damaged
 
 
 def test_a_newest_segment_of_garbage_is_not_counted_over_again():
