@@ -97,6 +97,8 @@ class Rig:
         self.clock = clock
         self.now = 0
         self.always_decide = False
+        self.written = None
+        self._turn = None
         self.word = 0
         self.motor = "ok"
         self.pinned = None
@@ -176,10 +178,21 @@ class Rig:
         self._plant()
         if self.always_decide:
             core.wake()
-        core.scan(fold(self.clock + self.now), self.word)
+        if self._turn is None:
+            core.scan(fold(self.clock + self.now), self.word)
+        elif self._turn(fold(self.clock + self.now)):
+            self._write(core.outputs, core.driving)
         self.drain()
         if not self.trace or self.trace[-1][1] != core.outputs:
             self.trace.append((self.now, core.outputs))
+
+    def in_turns(self):
+        """From here on, scan by core.turns(), as app.py does; `written`: what the last scan wrote."""
+        self._turn = self.core.turns(lambda: self.word, self._write).send
+        self._turn(None)
+
+    def _write(self, outputs, driving):
+        self.written = (outputs, driving)
 
     def drain(self):
         """Take the events that wait, as the journal would."""

@@ -8,13 +8,19 @@ Units: ms on the folded clock. SPEC section 5. Article 2.1: three strokes.
 
 from micropython import const
 
-from shaker.names import F_AGITATOR_RUNAWAY, F_AGITATOR_STALLED, OK
 from shaker.ticks import ticks_add, ticks_diff
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+F_AGITATOR_RUNAWAY = const(9)
+F_AGITATOR_STALLED = const(8)
+OK = const(0)
 
 PULSES = const(3)  # the law's number, not a setting
 STALL_MS = const(200)
 RUNAWAY_MS = const(300)
 _LATE_MS = const(10)  # an edge later than this moves the rest, so that the knocks stay even
+
+_LONG = const(1 << 28)  # ms: never
 
 _REST = const(0)
 _TRAVEL = const(1)
@@ -110,6 +116,18 @@ class Agitator:
             self._watching = False
             return F_AGITATOR_STALLED
         return OK
+
+    def left(self, now, moving):
+        """Return the ms until step() or watch() has something to do, while the base goes on like this."""
+        left = _LONG
+        if self._stage != _REST:
+            left = ticks_diff(self._edge, now)
+        if self._motion:
+            if moving and self._moving:
+                left = min(left, ticks_diff(self._moving_at, now) + RUNAWAY_MS)
+            elif self._watching:
+                left = min(left, ticks_diff(self._pulse_at, now) + STALL_MS)
+        return left
 
     def watching(self, moving):
         """True while the base's movement has to be timed."""

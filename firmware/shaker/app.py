@@ -69,6 +69,11 @@ class App:
         self.core = core
         self.device = device
         self.link = Link(board.uart, journal, queue, device, settings, board.random, Verifier(program))
+        self._ticks = board.ticks
+        self._write = board.write
+        self._feed = board.feed
+        self._turn = core.turns(board.read, board.write).send
+        self._turn(None)
         self._status = lights.OFF
         self._lamps_lo = -1
         self._lamps_hi = -1
@@ -130,29 +135,33 @@ class App:
 
     def step(self):
         """One scan: read, decide, make durable, write, talk."""
-        board = self.board
         core = self.core
         link = self.link
-        queue = self.queue
         link.receive()
-        now = board.ticks()
+        now = self._ticks()
         if not core.agitator.pulsing and core.round.judged:
             link.handle(now)
         before = core.outputs
-        core.scan(now, board.read())
-        outputs = core.outputs
-        if queue.count and not core.agitator.pulsing:
-            safe = safe_part(before, outputs)
-            board.write(safe, core.driving & ~(safe ^ outputs))
-            if not self._commit():
-                outputs = safe
-        board.write(outputs, core.driving & ~(core.outputs ^ outputs))
-        self._show()
+        if self._turn(now):
+            self._act(before)
+            self._show()
         if not core.agitator.pulsing:
             self._chores(now)
         link.send()
         if core.moved:
-            board.feed()
+            self._feed()
+
+    def _act(self, before):
+        """Write the outputs of a scan that decided something, events first; `before`: the outputs before it."""
+        core = self.core
+        outputs = core.outputs
+        if self.queue.count and not core.agitator.pulsing:
+            safe = safe_part(before, outputs)
+            self._write(safe, core.driving & ~(safe ^ outputs))
+            if not self._commit():
+                outputs = safe
+                core.wake()  # the rest waits, so the next scan must come here again
+        self._write(outputs, core.driving & ~(core.outputs ^ outputs))
 
     def _commit(self):
         if self._retry:

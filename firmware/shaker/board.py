@@ -26,8 +26,20 @@ from micropython import const
 from neopixel import NeoPixel
 
 from shaker import pins
-from shaker.names import AGITATOR, AGITATOR_ENABLE, ALARM, COVER_LOCK, DRIVE, FRONT_BOARD, LAMPS
+from shaker.names import LAMPS
 from shaker.ticks import fold
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+AGITATOR = const(0x01)
+AGITATOR_ENABLE = const(0x02)
+COVER_LOCK = const(0x04)
+COVER_BAR = const(0x08)
+DOME_LOCK = const(0x10)
+FRONT_BOARD = const(0x20)
+ALARM = const(0x40)
+DRIVE = const(0x03)
+BOLTS = const(0x1C)
+_PLAIN = const(0x62)  # AGITATOR_ENABLE, FRONT_BOARD, ALARM
 
 # GPIO registers. All outputs are on GPIO0-31 (the pin table sees to it) and this board owns every output
 # pin, so one write of the whole register asserts them all at once.
@@ -53,6 +65,8 @@ _CARRIER_HZ = const(20000)  # above hearing; the carrier's counters need at leas
 _SERVO_HZ = const(50)
 _SERVO_ON = const(6554)
 _SERVO_OFF = const(3277)
+
+_TABLE = const(277)  # found by trial: the readings of the contacts in GPIO0-31 are all different modulo this
 
 # Board._now: what write() last asserted. The two last are for each of the first five outputs: the address of
 # the register that selects the signal, and the signal.
@@ -91,40 +105,45 @@ def safe():
             pass
 
 
-def _made(register, contacts):
-    word = 0
-    for mask, bit in contacts:
-        if not register & mask:
-            word |= bit
-    return word
+def _words(contacts, size):
+    """Return (mask, table): the contact word of every reading of a register is table[reading & mask % its size].
+
+    contacts: (pin's mask, contact's bit) of those in the register, made = low; size: of the table at least.
+    """
+    mask = 0
+    readings = [0]
+    for pin, _ in contacts:
+        mask |= pin
+        readings += [reading | pin for reading in readings]
+    while True:
+        table = [None] * size
+        for reading in readings:
+            if table[reading % size] is not None:
+                break
+            word = 0
+            for pin, bit in contacts:
+                if not reading & pin:
+                    word |= bit
+            table[reading % size] = word
+        else:
+            return mask, table
+        size += 1  # two readings in one place: for other pins the table has another size
 
 
 def reader(mem):
     """Return read(): the contact word (names.CONTACTS, bit set = made) from the input registers `mem`.
 
-    read() works it out only when a register changed, and allocates nothing. What it needs are arguments with
-    defaults, as in write(): a scan calls both, and a local is found in a fifth of the time of an attribute.
-    (A closure over more than five would allocate, and so does a frame of more than eleven words.)
+    read() looks both registers up in tables of all that they can say, so a change costs no more than none. It
+    allocates nothing. What it needs are arguments with defaults, as in write(): a local is found in a fifth
+    of the time of an attribute. (A closure over more than five would allocate, and so does a frame of more
+    than eleven words.)
     """
-    # (pin's mask, contact's bit) by register; GPIO0-31 also shows what is no contact.
-    low = tuple([(1 << p, 1 << i) for i, p in enumerate(pins.CONTACTS) if p < 32])
-    high = tuple([(1 << (p - 32), 1 << i) for i, p in enumerate(pins.CONTACTS) if p >= 32])
-    low_mask = 0
-    for bit, _ in low:
-        low_mask |= bit
-    last = [-1, -1, 0]  # both registers, and the word they make
+    # GPIO0-31 also shows what is no contact; GPIO32-39 are eight bits.
+    low_mask, low = _words([(1 << p, 1 << i) for i, p in enumerate(pins.CONTACTS) if p < 32], _TABLE)
+    high_mask, high = _words([(1 << (p - 32), 1 << i) for i, p in enumerate(pins.CONTACTS) if p >= 32], 256)
 
-    def changed(in0, in1, last=last, low=low, high=high):
-        last[0] = in0
-        last[1] = in1
-        last[2] = _made(in0, low) | _made(in1, high)
-
-    def read(mem=mem, low_mask=low_mask, last=last, changed=changed):
-        in0 = mem[_GPIO_IN] & low_mask
-        in1 = mem[_GPIO_IN1]
-        if in0 != last[0] or in1 != last[1]:
-            changed(in0, in1)
-        return last[2]
+    def read(mem=mem, low_mask=low_mask, low=low, size=len(low), high_mask=high_mask, high=high):
+        return low[(mem[_GPIO_IN] & low_mask) % size] | high[mem[_GPIO_IN1] & high_mask]
 
     return read
 
@@ -149,6 +168,10 @@ class Board:
         self._pulsing = False
         # What was last written: see _OUTPUTS and the names after it.
         self._now = [-1, -1, 0, 0] + [_OUT_SEL + 4 * pin for pin in pins.OUTPUTS[:5]] + [_SIGNAL_GPIO] * 5
+        self._levels = {}  # of GPIO0-31, by the outputs that are plain levels
+        for i in range(8):
+            outputs = (i & 1 and AGITATOR_ENABLE) | (i & 2 and FRONT_BOARD) | (i & 4 and ALARM)
+            self._levels[outputs] = (i & 1 and _ENABLE_BIT) | (i & 2 and _FRONT_BIT) | (i & 4 and _ALARM_BIT)
         self._open_agitator(settings)
         self._open_bolts()
         self.read = reader(mem32)
@@ -241,20 +264,18 @@ class Board:
     def _change(self, outputs, driving):
         """Bring the pins to what the two words say."""
         now = self._now
-        levels = 0
-        if outputs & AGITATOR_ENABLE:
-            levels |= _ENABLE_BIT
-        if outputs & FRONT_BOARD:
-            levels |= _FRONT_BIT
-        if outputs & ALARM:
-            levels |= _ALARM_BIT
+        levels = self._levels[outputs & _PLAIN]
         if outputs & DRIVE != DRIVE:
             now[_ROUTE] = _SIGNAL_GPIO
             mem32[_SEL_AGITATOR] = _SIGNAL_GPIO  # what turns off does so before anything else is touched
         mem32[_GPIO_OUT] = levels
+        now[_LEVELS] = levels
+        # Which bolts get another pulse, or none any more.
+        levels = BOLTS
+        if now[_OUTPUTS] >= 0:
+            levels = (driving ^ now[_DRIVING]) | ((outputs ^ now[_OUTPUTS]) & driving)
         now[_OUTPUTS] = outputs
         now[_DRIVING] = driving
-        now[_LEVELS] = levels
         if not outputs & AGITATOR:
             self._pulsing = False
         elif not self._pulsing:
@@ -263,19 +284,23 @@ class Board:
                 now[_ROUTE] = self._pulse_signal
                 mem32[_SEL_AGITATOR] = self._pulse_signal
                 self._rmt.write_pulses(self._pulse, self._pulse_levels)
-        self._drive_bolts(outputs, driving, now)
+        if levels & COVER_LOCK:
+            self._drive_bolt(0, outputs, driving)
+        if levels & COVER_BAR:
+            self._drive_bolt(1, outputs, driving)
+        if levels & DOME_LOCK:
+            self._drive_bolt(2, outputs, driving)
 
-    def _drive_bolts(self, outputs, driving, now):
-        for i in range(3):
-            bit = COVER_LOCK << i
-            duty = 0
-            if driving & bit:
-                duty = _SERVO_ON if outputs & bit else _SERVO_OFF
-            if duty != self._bolt_duty[i]:
-                self._bolt_duty[i] = duty
-                self._bolts[i].duty_u16(duty)
-                now[_ROUTE + 2 + i] = self._bolt_signals[i] if duty else _SIGNAL_GPIO
-                mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
+    def _drive_bolt(self, i, outputs, driving):
+        now = self._now
+        duty = 0
+        if driving >> (i + 2) & 1:
+            duty = _SERVO_ON if outputs >> (i + 2) & 1 else _SERVO_OFF
+        if duty != self._bolt_duty[i]:
+            self._bolt_duty[i] = duty
+            self._bolts[i].duty_u16(duty)
+            now[_ROUTE + 2 + i] = self._bolt_signals[i] if duty else _SIGNAL_GPIO
+            mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
 
     def safe(self):
         """Drive every output off, from any state. The next write() may turn them on again, but not a pulse:

@@ -11,12 +11,17 @@ from array import array
 
 from micropython import const
 
-from shaker.names import COVER_BAR, COVER_LOCK, DOME_LOCK
 from shaker.ticks import ticks_add, ticks_diff
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+COVER_BAR = const(0x08)
+COVER_LOCK = const(0x04)
+DOME_LOCK = const(0x10)
 
 _MINUTE_MS = const(60000)
 _BUDGET_MS = const(12000)  # 20 % of a minute
 _SCAN_MS = const(5)
+_LONG = const(1 << 28)  # ms: never
 
 
 class Bolt:
@@ -79,13 +84,20 @@ class Bolt:
         """True while time matters to this bolt: driven, turning, or waiting for the budget."""
         return self.driving or self._turn or self._waiting
 
+    def left(self, now):
+        """Return the ms until time matters to this bolt, 0 = in every scan."""
+        return ticks_diff(self._until, now) if self.driving and not self._waiting else 0
+
     def tidy(self, now):
         """Forget old drives; to be called at least once in 2^29 ms, so that a tick is never misread."""
         self._spend(now)
 
 
 class Bolts:
-    """All three. `told`: names.OUTPUTS mask of their standing commands; `driving`: mask of drives now on."""
+    """All three. `told`: names.OUTPUTS mask of their standing commands; `driving`: mask of drives now on;
+    `busy`: mask of those to which time matters.
+    """
+
 
     def __init__(self, bolt_ms):
         self._lock = Bolt(bolt_ms)
@@ -93,7 +105,7 @@ class Bolts:
         self._dome = Bolt(bolt_ms)
         self.told = 0
         self.driving = 0
-        self.busy = False
+        self.busy = 0
         self._owed_drive = 0  # bolts still to be driven once after a restart
 
     def assume(self, told):
@@ -106,42 +118,69 @@ class Bolts:
     def drive_once(self, mask):
         """Drive each bolt of `mask` once to where the next step() wants it, moved already or not."""
         self._owed_drive = mask
+        self.busy |= mask
 
     def step(self, now, wanted, dome_closed):
         """Follow `wanted` (names.OUTPUTS mask) at tick `now`; a restart does not lock an open dome empty."""
-        told = 0
-        driving = 0
-        lock = self._lock
-        bar = self._bar
-        dome = self._dome
-        owed = self._owed_drive
-        if lock.step(now, wanted & COVER_LOCK != 0):
-            told |= COVER_LOCK
-        if bar.step(now, wanted & COVER_BAR != 0):
-            told |= COVER_BAR
-            told &= ~COVER_LOCK  # I6, even where the lock's release still waits for its budget
-        if dome.step(now, wanted & DOME_LOCK != 0):
-            told |= DOME_LOCK
-        if owed:
-            if owed & COVER_LOCK and not lock.driving:
-                lock.drive(now)
-            if owed & COVER_BAR and not bar.driving:
-                bar.drive(now)
-            owed &= DOME_LOCK
-            if owed and (dome_closed or not told & DOME_LOCK):
-                if not dome.driving:
-                    dome.drive(now)
-                owed = 0
-            self._owed_drive = owed
-        if lock.driving:
-            driving |= COVER_LOCK
-        if bar.driving:
-            driving |= COVER_BAR
-        if dome.driving:
-            driving |= DOME_LOCK
-        self.told = told
-        self.driving = driving
-        self.busy = owed != 0 or lock.busy() or bar.busy() or dome.busy()
+        todo = (wanted ^ self.told) | self.busy
+        if todo & COVER_LOCK:
+            self._step(now, COVER_LOCK, self._lock, wanted)
+        if todo & COVER_BAR:
+            self._step(now, COVER_BAR, self._bar, wanted)
+        if todo & DOME_LOCK:
+            self._step(now, DOME_LOCK, self._dome, wanted)
+        if self.told & COVER_BAR:
+            self.told &= ~COVER_LOCK  # I6, even where the lock's release still waits for its budget
+        if self._owed_drive:
+            self._drive_owed(now, self._owed_drive, dome_closed)
+
+    def _step(self, now, bit, bolt, wanted):
+        if bolt.step(now, wanted & bit != 0):
+            self.told |= bit
+        else:
+            self.told &= ~bit
+        self._note(bit, bolt)
+
+    def _note(self, bit, bolt):
+        if bolt.driving:
+            self.driving |= bit
+        else:
+            self.driving &= ~bit
+        if bolt.driving or bolt.busy():
+            self.busy |= bit
+        else:
+            self.busy &= ~bit
+
+    def _drive_owed(self, now, owed, dome_closed):
+        # A restart does not lock an open dome empty: its drive waits until the dome is on.
+        if self.told & DOME_LOCK and not dome_closed:
+            self._owed_drive = owed & DOME_LOCK
+            owed &= ~DOME_LOCK
+        else:
+            self._owed_drive = 0
+        if owed & COVER_LOCK:
+            self._drive(now, COVER_LOCK, self._lock)
+        if owed & COVER_BAR:
+            self._drive(now, COVER_BAR, self._bar)
+        if owed & DOME_LOCK:
+            self._drive(now, DOME_LOCK, self._dome)
+        self.busy |= self._owed_drive
+
+    def _drive(self, now, bit, bolt):
+        if not bolt.driving:
+            bolt.drive(now)
+            self._note(bit, bolt)
+
+    def left(self, now):
+        """Return the ms until step() has something to do, while the same is wanted."""
+        left = _LONG
+        if self.busy & COVER_LOCK:
+            left = self._lock.left(now)
+        if self.busy & COVER_BAR:
+            left = min(left, self._bar.left(now))
+        if self.busy & DOME_LOCK:
+            left = min(left, self._dome.left(now))
+        return left
 
     def tidy(self, now):
         """Forget old drives; to be called at least once in 2^29 ms, so that a tick is never misread."""

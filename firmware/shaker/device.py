@@ -100,6 +100,7 @@ class Device:
     def emit(self, event, a=0, b=0, x=0, y=0):
         """Queue an event with the state as it is."""
         self._core.round.emit(event, a, b, x, y)
+        self._core.wake()
 
     def command(self, name, argument=None):
         """Carry out a signed command; returns None or the protocol's error code. An error changes nothing.

@@ -6,6 +6,7 @@ the ring runs short, refusals and the like are dropped first and counted (`dropp
 """
 
 import struct
+from struct import pack_into
 
 from micropython import const
 
@@ -17,7 +18,9 @@ _RESERVE = const(24)  # slots only events that change the state may use: a fault
 _SIZE = const(64)
 _MINOR = (EV_REFUSED, EV_KEY_STUCK, EV_LINK)
 _BODY = "<BBBBIIIHHIIIIBBBBBB"
-_XY = "<II"
+_TAIL = "<II14s"
+_ZEROS = bytes(14)
+_OFF_EVENT = const(1)
 
 
 class Queue:
@@ -55,12 +58,17 @@ class Queue:
             state.die1, state.die2, state.die3, a, b,
         )
         # fmt: on
-        struct.pack_into(_XY, self.buf, at + record.OFF_X, x, y)
-        end = at + _SIZE
-        at += record.OFF_Y + 4
-        while at < end:
-            self.buf[at] = 0
-            at += 1
+        struct.pack_into(_TAIL, self.buf, at + record.OFF_X, x, y, _ZEROS)
+        self.count = count + 1
+        return True
+
+    def add(self, rec):
+        """Append a copy of the 64-byte record `rec`, under the same conditions as put()."""
+        count = self.count
+        if count >= SLOTS - _RESERVE and (count >= SLOTS or rec[_OFF_EVENT] in _MINOR):
+            self.dropped += 1
+            return False
+        pack_into("64s", self.buf, ((self._first + count) & (SLOTS - 1)) * _SIZE, rec)
         self.count = count + 1
         return True
 

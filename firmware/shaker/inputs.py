@@ -16,7 +16,7 @@ inputs cost a dozen integer operations together, and nothing is allocated.
 
 from micropython import const
 
-from shaker.names import COVER, DOME, KEYS, MOTION, SERVICE
+_MOTION = const(0x1000)
 
 # Beside the reported bits: "seen properly open" (a welded or cut contact never shows it).
 LATCH_A_OPEN = const(0x2000)
@@ -31,10 +31,10 @@ _PAIRS = (
     0x000A, 0x0009, 0x2008, 0x000A,
 )  # fmt: skip
 
-_GUARDS = 0x0005 | COVER | DOME  # bits whose 1 is the side that has to be earned: closed, on
 _QUICK = const(0x600A)  # invalid and open bits of the latches: 2 scans both ways
-_SLOW = KEYS | SERVICE
-_SETTLED = 0x7FFF & ~MOTION  # what has to be calm before a restored phase is judged
+_SLOW = const(0x0FC0)  # keys and service: 5 scans both ways
+_EARNED = const(0x1035)  # closed, on, still: 7 scans to get there, 2 to leave (motion: 1 = the side to leave to)
+_SETTLED = const(0x6FFF)  # all but motion has to be calm before a restored phase is judged
 
 
 class Inputs:
@@ -50,49 +50,46 @@ class Inputs:
         self.fell = 0
         self.calm = 0
         self.disturbances = 0
-        self._raw = 0
-        self._word = -1
         self.counting = 0
         self._c0 = 0
         self._c1 = 0
         self._c2 = 0
 
     def sample(self, word):
-        """Take one reading of the contact word (names.CONTACTS, bit set = contact made)."""
-        if word != self._word:
-            self._word = word
-            self._raw = (word & 0x1FF0) | _PAIRS[word & 15]
+        """Take one reading of the contact word (names.CONTACTS, bit set = contact made).
+
+        Returns the mask of the inputs that settled at another level with it.
+        """
         levels = self.levels
-        delta = self._raw ^ levels
-        if not delta and not self.counting:
-            self.rose = 0
-            self.fell = 0
-            self.calm += 1
-            return
-        if self.counting & ~delta:
+        word = ((word & 0x1FF0) | _PAIRS[word & 15]) ^ levels  # from here on: what differs from its level
+        if self.counting & ~word:
             self.disturbances += 1
-        # Count up where raw and settled differ, restart where they agree.
+        # Count up where they differ, restart where they agree.
         c0 = self._c0
         c1 = self._c1
-        c2 = ((c1 & c0) ^ self._c2) & delta
-        c1 = (c1 ^ c0) & delta
-        c0 = ~c0 & delta
-        # Where has a count reached the number that its kind and direction ask for?
-        two = c1 & ~c0 & ~c2
-        five = c2 & c0 & ~c1
-        seven = c2 & c1 & c0
-        now = two & (_QUICK | (_GUARDS & levels) | (MOTION & ~levels))
-        now |= five & _SLOW
-        now |= seven & ((_GUARDS & ~levels) | (MOTION & levels))
-        self.levels = levels ^ now
-        self.rose = now & ~levels
-        self.fell = now & levels
-        keep = ~now
-        self._c0 = c0 & keep
-        self._c1 = c1 & keep
-        self._c2 = c2 & keep
-        self.counting = delta & keep
-        if delta & _SETTLED:
+        c2 = ((c1 & c0) ^ self._c2) & word
+        c1 = (c1 ^ c0) & word
+        c0 = ~c0 & word
+        # Where has a count reached the number that its kind and direction ask for? 2: what is quick, or
+        # leaves the side that has to be earned; 5: keys; 7: the others. No count goes on beyond its number.
+        now = (c1 & (((levels ^ _MOTION) & _EARNED) | _QUICK)) | (c2 & c0 & (c1 | _SLOW))
+        if word & _SETTLED:
             self.calm = 0
         else:
             self.calm += 1
+        if now:
+            self.levels = levels ^ now
+            self.rose = now & ~levels
+            self.fell = now & levels
+            word ^= now
+            c0 &= word
+            c1 &= word
+            c2 &= word
+        elif self.rose or self.fell:
+            self.rose = 0
+            self.fell = 0
+        self._c0 = c0
+        self._c1 = c1
+        self._c2 = c2
+        self.counting = word
+        return now

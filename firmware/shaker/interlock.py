@@ -5,27 +5,28 @@ latch has been seen open. Knows no host, no settings, no time, no pins. Everythi
 every scan; a mistake above this layer can refuse a game, never open a dome or move the dice.
 """
 
-from shaker.names import (
-    AGITATOR,
-    AGITATOR_ENABLE,
-    ALARM,
-    BETTING,
-    COVER,
-    COVER_BAR,
-    COVER_LOCK,
-    DOME,
-    DOME_LOCK,
-    DRIVE,
-    FAULT,
-    FRONT_BOARD,
-    IDLE,
-    OK,
-    SECURED,
-    SHAKING,
-    WHY_LATCH_NOT_SEEN_OPEN,
-    WHY_NOT_COVERED,
-    WHY_WRONG_PHASE,
-)
+from micropython import const
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+AGITATOR = const(0x01)
+AGITATOR_ENABLE = const(0x02)
+ALARM = const(0x40)
+BETTING = const(3)
+COVER = const(0x0010)
+COVER_BAR = const(0x08)
+COVER_LOCK = const(0x04)
+DOME = const(0x0020)
+DOME_LOCK = const(0x10)
+DRIVE = const(0x03)
+FAULT = const(7)
+FRONT_BOARD = const(0x20)
+IDLE = const(0)
+OK = const(0)
+SECURED = const(0x0035)
+SHAKING = const(2)
+WHY_LATCH_NOT_SEEN_OPEN = const(4)
+WHY_NOT_COVERED = const(7)
+WHY_WRONG_PHASE = const(1)
 
 
 def may_shake(levels, owed, seen_open):
