@@ -33,7 +33,9 @@ _PAIRS = (
 
 _QUICK = const(0x600A)  # invalid and open bits of the latches: 2 scans both ways
 _SLOW = const(0x0FC0)  # keys and service: 5 scans both ways
-_EARNED = const(0x1035)  # closed, on, still: 7 scans to get there, 2 to leave (motion: 1 = the side to leave to)
+_EARNED = const(
+    0x1035
+)  # closed, on, still: 7 scans to get there, 2 to leave (motion: 1 = the side to leave to)
 _SETTLED = const(0x6FFF)  # all but motion has to be calm before a restored phase is judged
 
 
