@@ -152,7 +152,7 @@ class App:
             self._feed()
 
     def _act(self, before):
-        """Write the outputs of a scan that decided something, events first; `before`: the outputs before it."""
+        """Write the outputs of a scan that decided something, events first; `before`: those before it."""
         core = self.core
         outputs = core.outputs
         if self.queue.count and not core.agitator.pulsing:

@@ -106,7 +106,7 @@ def safe():
 
 
 def _words(contacts, size):
-    """Return (mask, table): the contact word of every reading of a register is table[reading & mask % its size].
+    """Return (mask, table): a register's contact word is table[(reading & mask) % its size].
 
     contacts: (pin's mask, contact's bit) of those in the register, made = low; size: of the table at least.
     """
@@ -142,7 +142,9 @@ def reader(mem):
     low_mask, low = _words([(1 << p, 1 << i) for i, p in enumerate(pins.CONTACTS) if p < 32], _TABLE)
     high_mask, high = _words([(1 << (p - 32), 1 << i) for i, p in enumerate(pins.CONTACTS) if p >= 32], 256)
 
-    def read(mem=mem, low_mask=low_mask, low=low, size=len(low), high_mask=high_mask, high=high):
+    size = len(low)
+
+    def read(mem=mem, low_mask=low_mask, low=low, size=size, high_mask=high_mask, high=high):
         return low[(mem[_GPIO_IN] & low_mask) % size] | high[mem[_GPIO_IN1] & high_mask]
 
     return read

@@ -187,7 +187,7 @@ class Round:
     # -- One scan ------------------------------------------------------------------------------------
 
     def scan(self, now, inputs, toggled):
-        """Follow the settled `inputs` (inputs.Inputs) at tick `now`; `toggled`: those that settled just now."""
+        """Follow the settled `inputs` (inputs.Inputs) at tick `now`; `toggled`: those that just settled."""
         levels = inputs.levels
         if toggled & _SEEN_BOTH:
             self.see(levels)
@@ -232,7 +232,7 @@ class Round:
         return self._queue.put(self.state, self.t_s, self.t_ms, event, a, b, x, y)
 
     def _note(self, event, a=0, b=0):
-        """Queue one event as emit() does, from the record that state keeps up to date: in a fifth of the time."""
+        """Queue one event as emit() does, from the record that state keeps up to date: five times faster."""
         s = self.state
         if s.changed:
             s.pack()
