@@ -220,6 +220,9 @@ def test_what_bounced_back_before_it_counted_is_a_disturbance():
     inputs.sample(OPEN)
     assert inputs.disturbances == before + 1
     assert not inputs.counting
+    inputs.sample(OPEN | contact("start"))
+    inputs.sample(OPEN)
+    assert inputs.disturbances == before + 2
 
 
 def test_calm_counts_scans_since_the_last_thing_that_had_to_settle():

@@ -719,6 +719,9 @@ def test_stale_tail_and_marks_never_come_back():
     bench.boot()
     assert bench.journal.clean and bench.journal.newest[1] == record.MARK_CLEAN
     assert bench.journal.last == 2
+    bench.one(names.EV_COVERED)
+    with bench.files.open("tail.log", "rb") as f:
+        assert seq_of(f.read()) == 3, "what a segment holds is not written again"
 
 
 def test_a_longer_tail_of_another_configuration_is_taken_over():
@@ -891,6 +894,20 @@ def test_round_summaries():
     ]
     assert got[4] is None
     assert bench.journal.counts()["voids"] == 2
+
+
+def test_a_key_in_a_shake_ends_no_round():
+    bench = Bench()
+    bench.start()
+    state = bench.state
+    state.round = 1
+    state.phase = names.SHAKING
+    bench.one(names.EV_SHAKE_START)
+    bench.one(names.EV_REFUSED, names.WHAT_BELL)
+    assert bench.journal.summary(1) is None
+    state.phase = names.IDLE
+    bench.one(names.EV_PAID)
+    assert bench.journal.summary(1)["end"] == "paid" and bench.journal.summary(2) is None
 
 
 def test_the_voids_of_an_open_round_are_counted_over_segment_changes():
