@@ -99,6 +99,38 @@ def test_a_stopped_shake_is_never_resumed(when):
         assert not agitator.drive and not agitator.done and not agitator.pulsing
 
 
+def test_until_a_shake_begins_nothing_is_wanted_and_nothing_missed():
+    agitator = Agitator(Options())
+    for now in (0, 5, 1 << 29):
+        assert not (agitator.drive or agitator.pulsing or agitator.done or agitator.begun)
+        assert not agitator.running_away() and agitator.watch(now, 0) == names.OK
+        assert agitator.left(now, 0) >= 1 << 27, "nothing will time out"
+        agitator.step(now)
+
+
+@pytest.mark.parametrize("start", ORIGINS)
+def test_what_is_left_is_the_time_to_the_next_edge_or_verdict(start):
+    def left(ms, moving=0):
+        return agitator.left(fold(start + ms), moving)
+
+    agitator = Agitator(Options())
+    agitator.start(fold(start))
+    assert left(0) == 600 and left(595) == 5
+    agitator.step(fold(start + 600))
+    assert left(600) == 200 and left(795) == 5, "the base should have moved by then"
+    assert agitator.watch(fold(start + 650), names.MOTION) == names.OK
+    assert left(650) == left(650, names.MOTION) == 200, "the end of the pulse"
+    agitator.step(fold(start + 850))
+    assert left(850) == 350
+    agitator.watch(fold(start + 900), names.MOTION)
+    assert left(900, names.MOTION) == 300 and left(900) == 300
+    agitator.watch(fold(start + 1000), names.MOTION)
+    assert left(1000, names.MOTION) == 200
+    assert left(1150, names.MOTION) == 50
+    agitator.stop()
+    assert left(1150, names.MOTION) == 50 and left(1150) >= 1 << 27
+
+
 def test_a_second_shake_is_whole_again():
     agitator = Agitator(Options())
     for start in (0, 10000):

@@ -896,6 +896,43 @@ def test_round_summaries():
     assert bench.journal.counts()["voids"] == 2
 
 
+def test_a_round_that_another_follows_unpaid_tells_no_dice():
+    bench = Bench()
+    bench.start()
+    bench.round(void=True)
+    bench.state.repeat = 2
+    bench.state.die1, bench.state.die2, bench.state.die3 = 1, 2, 3
+    bench.one(names.EV_KEY_STUCK)
+    bench.round()
+    summary = bench.journal.summary(2)
+    assert (summary["round"], summary["end"], summary["repeat"], summary["dice"]) == (1, "aborted", 0, None)
+
+
+def test_an_end_of_a_round_that_is_not_known_is_no_round():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.start()
+    bench.round()
+    first, _ = header(bench)
+
+    def change(data):
+        assert data[215] == 1  # paid
+        data[215] = 4
+        data[508:512] = struct.pack("<I", binascii.crc32(data[:508]))
+        return data
+
+    rewrite(bench, segment_name(first), change)
+    bench.boot()
+    assert bench.journal.problem is None and bench.journal.summary(1) is None
+
+
+def test_no_fault_is_no_fault():
+    bench = Bench()
+    bench.start()
+    bench.one(names.EV_FAULT, 0)
+    bench.one(names.EV_FAULT, 1)
+    assert bench.journal.counts()["faults"] == {1: 1}
+
+
 def test_a_key_in_a_shake_ends_no_round():
     bench = Bench()
     bench.start()
