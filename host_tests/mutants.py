@@ -300,13 +300,42 @@ def explained():
     return set(re.findall(r"^\| `([0-9a-f]{6})` \|", text, re.MULTILINE))
 
 
-def judge(tree, module, step, known, before=None):
+class Memory:
+    """Which mutants of a module were killed, kept in a file while the module's text is the same."""
+
+    def __init__(self, module, source, again):
+        self._path = BUILD / f"{module}.killed"
+        self._sha256 = hashlib.sha256(source.encode()).hexdigest()
+        lines = self._path.read_text("utf-8").splitlines() if again and self._path.exists() else []
+        self._lines = set(lines[1:] if lines[:1] == [self._sha256] else [])
+        self._path.write_text("".join(text + "\n" for text in [self._sha256, *sorted(self._lines)]), "utf-8")
+
+    def outcome(self, mutant):
+        """Return how it ended, or None."""
+        for ended in (KILLED, ENDLESS):
+            if self._line(mutant, ended) in self._lines:
+                return ended
+        return None
+
+    def note(self, mutant, ended):
+        """Keep how it ended, unless it survived."""
+        if ended != SURVIVED:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(self._line(mutant, ended) + "\n")
+
+    def _line(self, mutant, ended):
+        row, column, name, _, occurrence = mutant
+        return f"{row} {column} {name} {occurrence} {ended}"
+
+
+def judge(tree, module, step, known, again=False):
     """Try every `step`-th mutant of the module; return its row of the result.
 
-    With `before`, an earlier row of the same text, only those that survived then: tests have come since.
+    `again`: what was killed before counts as killed, as long as the module's text is the same.
     """
     stages = MODULES[module][1:]
     source = tree.source(module)
+    memory = Memory(module, source, again)
     tree.put(module, source)
     unlimited = [600] * len(stages)
     tree.run(stages, unlimited)  # leaves the bytecode of all that is imported
@@ -316,22 +345,14 @@ def judge(tree, module, step, known, before=None):
     limits = [int(2 * seconds) + 2 for seconds in used]
     mutants = mutants_of(source)
     row = {"module": module, "mutants": len(mutants), "tried": 0, "killed": 0, "endless": 0, "survivors": []}
-    row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
-    left = None
-    if before:
-        if before["sha256"] != row["sha256"]:
-            raise SystemExit(f"{module} has changed since; leave out --again")
-        left = {survivor["id"] for survivor in before["survivors"]}
-        row["endless"] = before["endless"]
     chosen = mutants[::step]
     for mutant in chosen:
-        text = mutated(source, mutant)
-        if left is not None and describe(module, source, text)[0] not in left:
-            row["tried"] += 1
-            row["killed"] += 1
-            continue
-        tree.put(module, text)
-        outcome, _ = tree.run(stages, limits)
+        outcome = memory.outcome(mutant)
+        if not outcome:
+            text = mutated(source, mutant)
+            tree.put(module, text)
+            outcome, _ = tree.run(stages, limits)
+            memory.note(mutant, outcome)
         row["tried"] += 1
         if row["tried"] % 25 == 0:
             print(f"  {row['tried']} of {len(chosen)}", file=sys.stderr, flush=True)
@@ -360,7 +381,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("modules", nargs="*", choices=[[], *MODULES], help="only these; all by default")
     parser.add_argument("--step", type=int, help="try every n-th mutant, and leave build/mutants.json alone")
-    parser.add_argument("--again", action="store_true", help="only what survived in build/mutants.json")
+    parser.add_argument("--again", action="store_true", help="what was killed before, stays so")
     parser.add_argument("--cpu", type=int, default=20, help="seconds after which it is endless")
     parser.add_argument("--replace", nargs=2, metavar=("OLD", "NEW"), help="try one mutant made by hand")
     args = parser.parse_args(arguments)
@@ -388,8 +409,7 @@ def run(tree, args, parser):
     started = time.monotonic()
     for module in args.modules or MODULES:
         print(module, flush=True)
-        earlier = found()[module] if args.again else None
-        rows.append(judge(tree, module, args.step or MODULES[module][0], known, earlier))
+        rows.append(judge(tree, module, args.step or MODULES[module][0], known, args.again))
     print("module     mutants  tried  killed  survived  explained   score")
     for row in rows:
         print(line(row))
