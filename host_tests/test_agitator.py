@@ -83,6 +83,16 @@ def test_a_late_scan_moves_the_rest_so_that_the_two_gaps_stay_alike(at_scan, lat
     assert sum(length > due + 10 for length, due in zip(lengths, (250, 350, 250, 350, 250), strict=True)) <= 1
 
 
+@pytest.mark.parametrize(("late", "end"), [(0, 850), (10, 850), (11, 861)])
+def test_an_edge_more_than_10_ms_late_moves_the_next(late, end):
+    agitator = Agitator(Options())
+    agitator.start(0)
+    agitator.step(600 + late)
+    assert agitator.drive and agitator.left(650, names.MOTION) == 150 + late
+    agitator.watch(660, names.MOTION)
+    assert agitator.left(700, names.MOTION) == end - 700
+
+
 @given(st.integers(0, 2700))
 def test_a_stopped_shake_is_never_resumed(when):
     agitator = Agitator(Options())

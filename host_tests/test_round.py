@@ -674,6 +674,28 @@ def test_a_hold_that_lasts_over_a_late_scan_counts():
     assert rig.phase == "IDLE"
 
 
+@pytest.mark.parametrize(
+    ("phase", "inputs", "scans", "ms", "said"),
+    [
+        ("PAYOUT", {"paid": "pressed"}, 5, 800, "paid"),
+        ("IDLE", {"latch_a": "invalid"}, 2, 200, "fault latch-a-wiring"),
+        ("IDLE", {"latch_b": "invalid"}, 2, 200, "fault latch-b-wiring"),
+        ("IDLE", {"bell": "pressed"}, 5, 10000, "key-stuck bell"),
+    ],
+)
+@pytest.mark.parametrize("clock", ORIGINS)
+def test_what_has_to_last_lasts_to_the_millisecond(phase, inputs, scans, ms, said, clock):
+    rig = Rig(clock=clock).go(phase)
+    rig.set(**inputs)
+    rig.run(5 * scans)  # now it has settled, and is timed
+    rig.said()
+    rig.run(ms - 5)
+    rig.scan(-1)
+    assert rig.said() == []
+    rig.scan(-4)
+    assert rig.said() == [said]
+
+
 # -- stuck keys --------------------------------------------------------------------------------------
 
 
