@@ -438,6 +438,8 @@ class Rig:
                 s.flags = flags | FLAG_DISTURBED
         s.die1, s.die2, s.die3 = DICE if t[DICED] or stale_dice(ph, t[ORIGIN], flags) else (0, 0, 0)
 
+        s.changed = True
+
         inputs.levels = act.before
         inputs.rose = inputs.fell = 0
         inputs.calm = 50
@@ -492,7 +494,7 @@ class Rig:
             bolt._starts = self._starts
         bolts.told = out & n.BOLTS
         bolts.driving = 0
-        bolts.busy = False
+        bolts.busy = (told ^ out) & n.BOLTS  # a release that waits for the budget
         bolts._owed_drive = 0
 
         core.outputs = out
@@ -525,6 +527,7 @@ class Rig:
             s.fault = STAND_IN
             s.faults = 1 << (STAND_IN - 1) | p[5] << (n.F_DOME_OPENED - 1)
         s.die1, s.die2, s.die3 = DICE if p[4] or stale_dice(*p[1:4]) else (0, 0, 0)
+        s.changed = True
         self.queue.count = 0
         self.room = True
         core._pending = pending

@@ -77,11 +77,11 @@ ROUND = (
         "            self._hold = _NO_HOLD\n            self._turned_on",
     ),
     (
-        "            self._turned_on = False\n        return self.emit(EV_FAULT",
-        "        return self.emit(EV_FAULT",
+        "            self._turned_on = False\n        s.pack_faults()",
+        "        s.pack_faults()",
     ),
-    ("and s.phase != IDLE\n", "and s.phase not in (IDLE, VOID)\n"),
-    ("or self.told & DOME_LOCK)\n        ):", "or False)\n        ):"),
+    ("if s.phase != IDLE and (s.phase != FAULT", "if s.phase not in (IDLE, VOID) and (s.phase != FAULT"),
+    ("or self.told & DOME_LOCK):", "or False):"),
     (
         "if levels & _INVALID or self.settings_bad or self.journal_bad or self.clock_bad:",
         "if self.settings_bad or self.journal_bad or self.clock_bad:",
@@ -98,8 +98,8 @@ ROUND = (
     ),
     ("return VOID if s.flags & FLAG_BETS else IDLE", "return IDLE"),
     (
-        "        self.emit(EV_CLEAR, first)\n        self.ignore(levels & KEYS)",
-        "        self.emit(EV_CLEAR, first)",
+        "        self._note(EV_CLEAR, first)\n        self.ignore(levels & KEYS)",
+        "        self._note(EV_CLEAR, first)",
     ),
     ("if levels & SECURED == SECURED and not s.flags & FLAG_SERVICE:", "if levels & SECURED == SECURED:"),
     ("self._take(T_UNCOVER_VOID if s.flags & FLAG_BETS else T_UNCOVER)", "self._take(T_UNCOVER)"),
@@ -122,7 +122,7 @@ ROUND = (
     ),
     ("if levels & DOME and not levels & SERVICE:", "if not levels & SERVICE:"),
     ("        if levels & SERVICE:\n            return WHY_SERVICE\n", ""),
-    ("if self.told & COVER_BAR:", "if False:"),
+    ("if self.told & COVER_BAR or self.lock_spent:", "if False:"),
     ("self._seen == _SEEN_BOTH)", "self._seen != 0)"),
     ("        self._seen = 0\n        self._shake_at", "        self._shake_at"),
     (
@@ -132,7 +132,10 @@ ROUND = (
     ("s.round += 1", "s.round += 0"),
     ("s.flags &= ~FLAG_DISTURBED\n        s.die1", "s.die1"),
     ("        self._strokes = 1\n", ""),
-    ("if self._strokes >= STROKES:", "if self._strokes >= STROKES - 1:"),
+    (
+        "if self._strokes >= STROKES:\n            if (",
+        "if self._strokes >= STROKES - 1:\n            if (",
+    ),
     (">= self._settle_ms\n", ">= 0\n"),
     ("and ticks_diff(now, self._shake_at) >= self._bolt_ms", "and True"),
     ("        self.state.flags |= FLAG_BETS\n", ""),
@@ -159,7 +162,7 @@ ROUND = (
         "elif phase == BETTING:\n            self.fault(F_SHAKEN_LATE)",
     ),
     ("        elif self._turned_on:\n", "        else:\n"),
-    ("rose &= KEYS & ~self._ignored", "rose &= KEYS"),
+    ("toggled &= levels & KEYS & ~self._ignored", "toggled &= levels & KEYS"),
     (
         "        if found == SHAKING:\n            self.fault(F_POWER_LOST_IN_SHAKE)\n        elif",
         "        if",
@@ -190,8 +193,8 @@ AGITATOR = (
 BOLTS = (
     ("self._spend(now) + 2 > self._size", "False"),
     ("self._waiting = not on and", "self._waiting ="),
-    ("            told &= ~COVER_LOCK", "            pass"),
-    ("bar.step(now, wanted & COVER_BAR != 0)", "bar.step(now, wanted & COVER_LOCK != 0)"),
+    ("            self._lock.give_way(now)", "            pass"),
+    ("self._step(now, COVER_BAR, self._bar, wanted)", "self._step(now, COVER_BAR, self._bar, wanted << 1)"),
     (
         "elif self.driving and ticks_diff(now, self._until) >= 0:",
         "elif self.driving and ticks_diff(now, self._until) > 60:",
@@ -200,12 +203,12 @@ BOLTS = (
 
 INPUTS = (
     ("_QUICK = const(0x600A)", "_QUICK = const(0x2002)"),
-    ("seven = c2 & c1 & c0", "seven = c2 & c1 & ~c0"),
-    ("two = c1 & ~c0 & ~c2", "two = c0 & ~c1 & ~c2"),
-    ("(_GUARDS & levels)", "_GUARDS"),
+    ("(c2 & c0 & (c1 | _SLOW))", "(c2 & ~c0 & (c1 | _SLOW))"),
+    ("now = (c1 & (((", "now = (c0 & ((("),
+    ("((levels ^ _MOTION) & _EARNED)", "_EARNED"),
     ("    0x000A, 0x0009, 0x2008, 0x000A,\n    0x0006", "    0x000A, 0x0008, 0x2008, 0x000A,\n    0x0006"),
     ("    0x0006, 0x0005, 0x2004, 0x0006,", "    0x0005, 0x0005, 0x2004, 0x0006,"),
-    ("keep = ~now\n", "keep = -1\n"),
+    ("            word ^= now\n            c0 &= word\n", "            word ^= now\n"),
     ("self.fell = now & levels", "self.fell = now"),
 )
 

@@ -37,6 +37,30 @@ class LockedRig(Rig):
         self.drain()
 
 
+class CountedRig(Rig):
+    """A rig that counts the scans after which more memory is in use: there frames count too, which a locked
+    heap leaves to the stack. Scans as app.py does.
+    """
+
+    allocated = 0
+
+    def scan(self, late=0):
+        if self._turn is None:
+            self.in_turns()
+        self.now += 5
+        now = fold(self.clock + self.now)
+        self._plant()
+        before = gc.mem_alloc()
+        if self._turn(now):
+            self._write(self.core.outputs, self.core.driving)
+        if gc.mem_alloc() != before:
+            self.allocated += 1
+        self.drain()
+
+    def _write(self, outputs, driving):
+        pass
+
+
 def whole_round(rig):
     """A void round, its repeat, payment; then a round that no one hurries."""
     rig.go("VOID")
@@ -194,6 +218,11 @@ def main():
             rig = LockedRig(lever=lever, clock=0 if what == "long" else (1 << 30) - 4000)
             play(rig)
             print("%s %s: %d" % ("lever" if lever else "electronic", what, rig.allocated))
+    for lever in (False, True):
+        for what, play in (("round", whole_round), ("alarm", alarm), ("service", service)):
+            rig = CountedRig(lever=lever, clock=(1 << 30) - 4000)
+            play(rig)
+            print("%s %s, counted: %d" % ("lever" if lever else "electronic", what, rig.allocated))
     micropython.heap_lock()
     try:
         said = "nothing" if bytearray(100) else ""

@@ -262,5 +262,11 @@ def test_a_scan_allocates_nothing(locked, build, what):
     assert f"{build} {what}: 0" in locked
 
 
+@pytest.mark.parametrize("build", ["electronic", "lever"])
+@pytest.mark.parametrize("what", ["round", "alarm", "service"])
+def test_no_frame_comes_from_the_heap(locked, build, what):
+    assert f"{build} {what}, counted: 0" in locked
+
+
 def test_the_heap_was_really_locked(locked):
     assert "allocating under the lock: MemoryError" in locked

@@ -262,25 +262,26 @@ class Core:
 
         Until then nothing is believed of the table, and no bolt moves.
         """
-        the_round = self.round
         inputs = self.inputs
-        the_round.see(inputs.levels)
+        self.round.see(inputs.levels)
         self._word = -1
-        if inputs.calm < _JUDGE_CALM and not the_round.t_s:
-            s = self.state
-            out = interlock.guard(0, 0, s.phase, s.origin, s.owed(), s.service(), self.outputs)
+        if inputs.calm < _JUDGE_CALM and not self.round.t_s:
+            out = self._unjudged(self.state)
             self.outputs = (out & ~BOLTS) | self.bolts.told
             return False
-        the_round.judge(inputs.levels)
+        self.round.judge(inputs.levels)
         code = 1
         while self._pending:
             if self._pending & 1:
-                the_round.fault(code)
+                self.round.fault(code)
             self._pending >>= 1
             code += 1
         if not self.bolts_stay:
             self.bolts.drive_once(BOLTS)
         return True
+
+    def _unjudged(self, s):
+        return interlock.guard(0, 0, s.phase, s.origin, s.owed(), s.flags & FLAG_SERVICE, self.outputs)
 
     def _light(self):
         s = self.state
