@@ -178,7 +178,17 @@ def main(argv=None):
     wrong = 0
     for name in args.files:
         path = pathlib.Path(name)
-        for file in sorted(path.glob("**/*.scn")) if path.is_dir() else [path]:
+        try:
+            files = sorted(path.glob("**/*.scn")) if path.is_dir() else [path]
+        except OSError as error:
+            files = []
+            wrong += 1
+            print(f"{path}: {error.strerror}")
+        else:
+            if not files:
+                wrong += 1
+                print(f"{path}: no scenario (.scn) in this folder")
+        for file in files:
             try:
                 scenario.parse(file.read_text(encoding="utf-8"), str(file))
                 paths.append(file)

@@ -234,6 +234,8 @@ class _Parser:
         if verb == "host":
             return self.host(words)
         if verb == "raw":
+            if not rest:
+                self.fail("raw takes the bytes to send")
             try:
                 return Step(verb, line, word=unescape(rest))
             except ValueError as error:
@@ -303,4 +305,6 @@ def parse(text, path):
                     words = words[:i]
                     break
         scenario.steps.append(parser.step(verb, words[1:], rest))
+    if not scenario.steps:
+        parser.fail("nothing is played in this file")
     return scenario

@@ -94,6 +94,10 @@ class Bolt:
         """True while time matters to this bolt: driven, turning, or waiting for the budget."""
         return self.driving or self._turn or self._waiting
 
+    def turning(self):
+        """True while a reversal waits, drive off, for the next scan."""
+        return self._turn
+
     def left(self, now):
         """Return the ms until time matters to this bolt, 0 = in every scan."""
         return ticks_diff(self._until, now) if self.driving and not self._waiting else 0
@@ -180,6 +184,11 @@ class Bolts:
         if not bolt.driving:
             bolt.drive(now)
             self._note(bit, bolt)
+
+    def turning(self, bit):
+        """True while the bolt of mask `bit` rests for a scan before it is driven the other way."""
+        bolt = self._lock if bit == COVER_LOCK else self._bar if bit == COVER_BAR else self._dome
+        return bolt.turning()
 
     def lock_ready(self, now):
         """True when the lock's budget bears a shake: locking is never postponed, so the shake must be."""
