@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,29 +15,6 @@ from interpreter import FIRMWARE
 from shakerctl import image, release
 from shakerctl.__main__ import main
 from virtualboard import VirtualBoard
-
-# CI has 90 minutes. With LONG_MINUTES set, long tests begin at another place with each commit, and those that
-# would start after that time are skipped by name; `make test-long` on its own runs them all.
-_LONG_MINUTES = os.environ.get("LONG_MINUTES")
-_STARTED = time.monotonic()
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items):
-    """Rotate the long tests by the number of commits, so that a limited run gets round to all of them."""
-    if _LONG_MINUTES and items:
-        words = ["git", "rev-list", "--count", "HEAD"]
-        count = subprocess.run(words, cwd=FIRMWARE, capture_output=True, text=True).stdout.strip()
-        turn = int(count or 0) * 5 % len(items)
-        items[:] = items[turn:] + items[:turn]
-
-
-def pytest_runtest_setup(item):
-    """Start no long test once the time is up."""
-    late = _LONG_MINUTES and time.monotonic() - _STARTED > 60 * float(_LONG_MINUTES)
-    if late and item.get_closest_marker("long"):
-        pytest.skip(f"not within LONG_MINUTES={_LONG_MINUTES}; `make test-long` runs it")
-
 
 KEY = "00112233445566778899aabbccddeeff" * 2
 TOOL_S = 120
