@@ -40,7 +40,12 @@ _SLOW = "a_cut or bits_flipped or flash_cost or tried_again or thousand or many_
 # runs under MicroPython and takes long is left out, as it says nothing more about a mistake in the logic.
 MODULES = {
     "rules": (1, ["test_rules.py", "-k", "not micropython"]),
-    "round": (5, ["test_literals.py"], ["test_round.py"], ["test_core.py", "-k", "not allocates"]),
+    "round": (
+        10,
+        ["test_literals.py"],
+        ["test_round.py"],
+        ["test_core.py", "-k", "not allocates and not from_the_heap"],
+    ),
     "interlock": (1, ["test_interlock.py"], ["test_literals.py"]),
     "inputs": (1, ["test_inputs.py"], ["test_literals.py"]),
     "agitator": (1, ["test_agitator.py"], ["test_literals.py"]),

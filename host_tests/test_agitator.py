@@ -139,6 +139,11 @@ def test_what_is_left_is_the_time_to_the_next_edge_or_verdict(start):
     assert left(1150, names.MOTION) == 50
     agitator.stop()
     assert left(1150, names.MOTION) == 50 and left(1150) >= 1 << 27
+    agitator.start(fold(start))
+    for ms in range(0, 2755, 5):
+        agitator.step(fold(start + ms))
+        agitator.watch(fold(start + ms), names.MOTION if agitator.drive else 0)
+    assert agitator.done and left(2750) >= 1 << 27
 
 
 def test_a_second_shake_is_whole_again():
@@ -152,6 +157,8 @@ def test_a_second_shake_is_whole_again():
             rises += agitator.drive and not last
             last = agitator.drive
         assert rises == 3 and agitator.done
+        agitator.stop()
+        assert not agitator.done
 
 
 # -- the motion sensor -------------------------------------------------------------------------------
@@ -200,6 +207,10 @@ def test_coasting_to_a_stop_is_no_runaway():
         return drive or any(end <= now < end + 290 for end in (850, 1450, 2050))
 
     assert watch(moving) == []
+
+
+def test_movement_that_a_pulse_goes_on_with_is_timed_from_its_end():
+    assert watch(lambda now, drive: drive or 1150 <= now < 1700) == []
 
 
 @pytest.mark.parametrize("start", [0, (1 << 30) - 100, (1 << 29) - 100])

@@ -189,6 +189,22 @@ def test_required_never_overwrites_and_a_round_in_progress_always_fits():
     assert lost(bench.journal) == []
 
 
+def test_room_ends_64_records_before_the_last_segment_that_may_begin_is_full():
+    bench = Bench(PARTITION, segment=128, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    said = []
+    while len(bench.journal._segments) < 4:
+        bench.one(names.EV_BOOT)
+        used = bench.journal.last + 1 - bench.journal._segments[-1]
+        said.append(bench.journal.room(True))
+        assert said[-1] == (
+            len(bench.journal._segments) < 3 or (len(bench.journal._segments) == 3 and used < 64)
+        )
+    assert True in said and False in said
+
+
 def test_a_full_required_journal_leaves_out_what_changes_no_state():
     bench = Bench(PARTITION, segment=16, keep=3)
     bench.required = True
@@ -454,6 +470,60 @@ def test_a_chip_that_fails_later_loses_nothing_known():
     assert bench.journal.last == last + 1
 
 
+class Late:
+    """Files that report a failure when all is written."""
+
+    def __init__(self, files):
+        self._files = files
+        self.failing = False
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def open(self, name, mode):
+        """Open, failing late."""
+        file = self._files.open(name, mode)
+        return _LateFile(file) if self.failing else file
+
+
+class _LateFile:
+    def __init__(self, file):
+        self._file = file
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def close(self):
+        """Close, and fail."""
+        self._file.close()
+        raise OSError(5)
+
+
+@pytest.mark.parametrize("before", range(12))
+def test_a_write_that_failed_when_it_was_durable_is_not_made_again(before):
+    bench = Bench(DEFAULT, segment=4, keep=5)
+    bench.start()
+    for _ in range(before):
+        bench.one(names.EV_COVERED)
+    files = Late(bench.files)
+    journal = Journal(files, bench.tail, 4, 5)
+    journal.open()
+    bench.put(names.EV_KEY_STUCK)
+    bench.put(names.EV_LINK)
+    files.failing = True
+    with pytest.raises(OSError):
+        journal.append(bench.queue)
+    assert bench.queue.count == 2
+    files.failing = False
+    bench.put(names.EV_TIME)
+    journal.append(bench.queue)
+    assert bench.queue.count == 0
+    bench.boot()
+    said = [name for name, _ in events(bench.journal)]
+    assert said == ["boot"] + ["covered"] * before + ["key-stuck", "link", "time"]
+    assert bench.journal.last == before + 4 and bench.journal.ok
+
+
 # -- blank, foreign, damaged ----------------------------------------------------------------------------
 
 
@@ -606,6 +676,20 @@ def test_damaged_records_at_the_very_end_use_up_their_numbers(damaged):
     bench.boot()
     assert not bench.journal.ok and bench.journal.last == last
     assert seq_of(bench.journal.newest) == last - damaged
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_a_newest_segment_of_garbage_uses_up_the_numbers_it_may_have_held(damaged):
+    bench = small(PARTITION)
+    while bench.journal.last + 1 - bench.journal._segments[-1] - bench.journal._tail_n < 5:
+        bench.round()
+    before, newest = bench.journal._segments[-2:]
+    last = bench.journal.last - bench.journal._tail_n
+    bench.files.remove("tail.log")
+    rewrite(bench, segment_name(newest), lambda data: b"\x5a" * len(data))
+    rewrite(bench, segment_name(before), lambda data: data[: len(data) - 64 * damaged] + bytes(64 * damaged))
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.last == last
 
 
 def test_a_newest_segment_of_garbage_is_not_counted_over_again():

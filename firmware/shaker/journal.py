@@ -584,9 +584,10 @@ class Journal:
         if self._full and self.acked < self.last:
             return False
         count = len(self._segments)
-        if count < self._keep or self.last + 1 - self._segments[-1] + _RESERVE < self._per_segment:
+        count -= self._droppable(count)  # those that must stay
+        if count < self._keep:
             return True
-        return count + 1 - self._droppable(count) <= self._keep
+        return count == self._keep and self.last + 1 - self._segments[-1] + _RESERVE < self._per_segment
 
     def _droppable(self, limit):
         """Return how many of the oldest segments may go, at most `limit` and never the newest."""
