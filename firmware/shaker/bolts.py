@@ -80,16 +80,6 @@ class Bolt:
             self._waiting = False
         return self.told
 
-    def ready(self, now):
-        """True when the budget bears one more drive."""
-        return self._spend(now) < self._size
-
-    def give_way(self, now):
-        """Release at once, budget or not: the other bolt must go on."""
-        if self.told:
-            self.told = False
-            self.drive(now, self.driving)
-
     def busy(self):
         """True while time matters to this bolt: driven, turning, or waiting for the budget."""
         return self.driving or self._turn or self._waiting
@@ -136,15 +126,14 @@ class Bolts:
     def step(self, now, wanted, dome_closed):
         """Follow `wanted` (names.OUTPUTS mask) at tick `now`; a restart does not lock an open dome empty."""
         todo = (wanted ^ self.told) | self.busy
-        if wanted & COVER_BAR and self._lock.told:
-            self._lock.give_way(now)  # I6: never both, though the lock's release waits for its budget
-            todo |= COVER_LOCK
         if todo & COVER_LOCK:
             self._step(now, COVER_LOCK, self._lock, wanted)
         if todo & COVER_BAR:
             self._step(now, COVER_BAR, self._bar, wanted)
         if todo & DOME_LOCK:
             self._step(now, DOME_LOCK, self._dome, wanted)
+        if self.told & COVER_BAR:
+            self.told &= ~COVER_LOCK  # I6, even where the lock's release still waits for its budget
         if self._owed_drive:
             self._drive_owed(now, self._owed_drive, dome_closed)
 
@@ -189,10 +178,6 @@ class Bolts:
         """True while the bolt of mask `bit` rests for a scan before it is driven the other way."""
         bolt = self._lock if bit == COVER_LOCK else self._bar if bit == COVER_BAR else self._dome
         return bolt.turning()
-
-    def lock_ready(self, now):
-        """True when the lock's budget bears a shake: locking is never postponed, so the shake must be."""
-        return self._lock.ready(now)
 
     def left(self, now):
         """Return the ms until step() has something to do, while the same is wanted."""

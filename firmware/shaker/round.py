@@ -159,7 +159,6 @@ class Round:
         self.agitator = agitator
         self.judged = False
         self.told = 0  # outputs of the scan before, set by the owner
-        self.lock_spent = False  # the lock's budget does not bear a shake now, set by the owner
         self.t_s = 0  # uptime: whole seconds, and the milliseconds of the next; set by the owner
         self.t_ms = 0
         self.settings_bad = False  # causes that persist outside the table
@@ -467,8 +466,8 @@ class Round:
             return WHY_WRONG_PHASE
         if levels & SERVICE:
             return WHY_SERVICE
-        if self.told & COVER_BAR or self.lock_spent:
-            # The bar's release still waits for its budget, or the lock's is spent: it could not be locked.
+        if self.told & COVER_BAR:
+            # Its release still waits for the bolt's budget, so the lock could not go on (I2, I6).
             return WHY_NOT_COVERED
         # COVERED: no payout is outstanding.
         why = interlock.may_shake(levels, False, self._seen == _SEEN_BOTH)
@@ -580,8 +579,6 @@ class Round:
             why = self._may_start(levels)
             if why:
                 self._refuse(WHAT_LEVER, why)
-                if phase == FAULT and self.state.origin == CLOSED:
-                    self.fault(F_SHAKEN_LATE)  # refused, but it moved dice that have not been seen yet
             else:
                 self._begin_shake(now)
 
