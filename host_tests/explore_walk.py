@@ -88,7 +88,7 @@ class Walk:
         if s.phase != n.SHAKING:
             self.pulses = 0
         elif self.settings.lever:
-            pressed = core.inputs.rose & n.LEVER & ~ignored and not core._rest
+            pressed = core.inputs.rose & n.LEVER & ~ignored
             self.pulses = 1 if not shaking else min(3, self.pulses + bool(pressed))
         else:
             self.pulses = (self.pulses if shaking else 0) + bool(core.outputs & ~before & n.AGITATOR)

@@ -65,8 +65,8 @@ def test_everything_holds_whatever_happens_for_long():
 BROKEN = {
     "opening counts late": (
         "shaker/inputs.py",
-        "        now = two & (_QUICK | (_GUARDS & levels) | (MOTION & ~levels))",
-        "        now = two & (_QUICK | (MOTION & ~levels)) | five & _GUARDS & levels",
+        "        now = (c1 & (((levels ^ _MOTION) & _EARNED) | _QUICK)) | (c2 & c0 & (c1 | _SLOW))",
+        "        now = (c1 & ((~levels & _MOTION) | _QUICK)) | (c2 & c0 & (c1 | _SLOW | levels))",
     ),
     "the bar is forgotten": ("shaker/interlock.py", "        out |= COVER_BAR", "        out |= 0"),
     "paid at once": ("shaker/round.py", "PAID_HOLD_MS = const(800)", "PAID_HOLD_MS = const(300)"),
