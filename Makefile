@@ -60,6 +60,16 @@ sim: $(STAMP) ## play on a live virtual table in the browser: ARGS="--lever --he
 picture: $(STAMP) ## remake the README's picture of the running table (needs chromium)
 	@$(PY) tools/sim/picture.py
 
+bench: $(STAMP) $(VENV)/bench/made ## measure the figures of SPEC 12, peers included (needs valgrind)
+	@$(PY) host_tests/bench
+
+$(VENV)/bench/made: host_tests/bench/requirements.txt host_tests/bench/package.json $(STAMP)
+	@$(PIP) install --no-deps --upgrade --target $(VENV)/bench -r host_tests/bench/requirements.txt
+	@cp host_tests/bench/package.json $(VENV)/bench/
+	@cd $(VENV)/bench && npm install --silent --no-audit --no-fund >/dev/null 2>&1 || \
+	  echo "npm is missing or reaches no registry: heap in 32-bit words will not be measured" >&2
+	@touch $@
+
 image: $(STAMP) ## make the release artefacts in build/image
 	@$(PY) -m shakerctl.image
 

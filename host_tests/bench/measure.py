@@ -1,0 +1,299 @@
+"""The figures of SPEC 12 in one table, and the same as JSON in build/bench.json.
+
+Instructions are counted on the real MicroPython interpreter under valgrind (counting.py), the rest is
+simulated (simulated.py). Exit code 1: a limit of SPEC is missed; 2: something has to be installed first.
+"""
+
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import counting
+import interpreter
+import simulated
+from interpreter import FIRMWARE, HERE, MICROPYTHON
+from shakerctl import image
+
+ROOT = HERE.parent
+BENCH = HERE / "bench"
+OUT = ROOT / "build" / "bench.json"
+PEERS = Path(sys.executable).parents[1] / "bench"  # the packages of requirements.txt, see the Makefile
+WEBASSEMBLY = PEERS / "node_modules/@micropython/micropython-webassembly-pyscript/micropython.mjs"
+YARDSTICK = 18200  # instructions: eight switches polled once, given with the task
+MISSED = "MISSED"
+
+
+class Table:
+    """Rows: a figure, its value, what it may be or is compared with, and how it stands to that."""
+
+    def __init__(self):
+        self.rows = []
+        self.figures = []  # those for the README
+        self.missed = 0
+
+    def title(self, text):
+        """Begin a group."""
+        self.rows.append((text, "", "", ""))
+
+    def row(self, name, value, unit="", limit=None, least=False, against="", readme=""):
+        """Add a figure. limit: what it may be at most (least: at least), or, with against, what a peer has.
+
+        readme: its name in the README, if it goes there.
+        """
+        verdict = "" if limit is None else f"{value / limit:.2f} x" if limit else ""
+        text = "" if limit is None else f"{'>' if least else '<='} {limit:,.10g} {unit}"
+        if limit is not None and not against and (value < limit if least else value > limit):
+            verdict = MISSED
+            self.missed += 1
+        if against:
+            text = f"{limit:,.10g} {against}"
+        said = f"{value:,.10g} {unit}".rstrip()
+        self.rows.append(("  " + name, said, text.rstrip(), verdict))
+        if readme:
+            limit = (
+                f"{text.rstrip()} ({verdict})" if against else f"{text.rstrip()}{', ' * (verdict == MISSED)}"
+            )
+            missed = MISSED if verdict == MISSED else ""
+            self.figures.append({"what": readme, "value": said, "limit": (limit + missed).replace("<=", "≤")})
+
+    def show(self):
+        """Print all rows, in columns."""
+        wide = [max(len(row[i]) for row in self.rows) for i in range(4)]
+        for name, value, limit, verdict in self.rows:
+            line = f"{name:<{wide[0]}}  {value:>{wide[1]}}  {limit:<{wide[2]}}  {verdict}"
+            print(line.rstrip())
+
+
+def say(text):
+    """Tell what is being measured; the table comes at the end."""
+    print(text, file=sys.stderr, flush=True)
+
+
+# -- Instructions ---------------------------------------------------------------------------------------
+
+
+def speed(table, found):
+    """Instructions per scan and per step, and what peers need."""
+    say("instructions: the firmware under valgrind")
+    counted = counting.count("scans")
+    steady = counting.differences(counted)
+    scans = {}
+    for label, instructions in counted:
+        if label.startswith("scan "):
+            scans.setdefault(label[5:], []).append(instructions)
+    say("instructions: peers under valgrind")
+    peers = counting.differences(counting.count("peers", PEERS))
+    phases = {name: count for name, count in steady.items() if not name.startswith("app")}
+    table.title("Instructions per scan: read, decide, assert every output (MicroPython, callgrind)")
+    for name, count in phases.items():
+        table.row(f"at rest: {name}", round(count), "", YARDSTICK // 2)
+    median = statistics.median(phases.values())
+    table.row(
+        "at rest, worst phase", round(max(phases.values())), "", YARDSTICK // 2,
+        readme="instructions of a scan at rest, worst phase",
+    )  # fmt: skip
+    table.row("at rest, median of all", round(median), "", YARDSTICK, against="the yardstick")
+    for name, count in peers.items():
+        table.row(
+            "at rest, median of all", round(median), "", round(count), against=f"{name}, eight inputs polled",
+            readme="instructions of a scan at rest, median of all phases",
+        )  # fmt: skip
+    groups = {}
+    for name, counts in scans.items():
+        what, phase, did = name.split()
+        kind = (
+            "debouncing, nothing decided"
+            if did == "-"
+            else "outputs change"
+            if did == "outputs"
+            else "an event"
+        )
+        groups.setdefault(f"{kind}, {what} contacts", []).extend(counts)
+        if did not in ("-", "outputs") and what == "calm":
+            table.row(f"{did} in {phase}", max(counts), "", YARDSTICK, against="the yardstick")
+    for name, counts in sorted(groups.items()):
+        table.row(f"{name}: median", round(statistics.median(counts)), "", YARDSTICK, against="the yardstick")
+        table.row(f"{name}: worst", max(counts), "", YARDSTICK, against="the yardstick")
+    worst = max(max(counts) for counts in scans.values())
+    table.row("worst scan of all", worst, "", YARDSTICK, readme="instructions of the worst scan of a round")
+    for name, count in peers.items():
+        table.row("worst scan of all", worst, "", round(count), against=f"{name}, at rest")
+    table.title("Instructions per step of the whole application, link and journal included")
+    for name, count in steady.items():
+        if name.startswith("app"):
+            table.row(name[5:], round(count))
+    found["instructions"] = {
+        "yardstick": YARDSTICK,
+        "at_rest": phases,
+        "at_rest_median": median,
+        "peers": peers,
+        "scans": {name: sorted(counts) for name, counts in scans.items()},
+        "worst": worst,
+        "application": {name[5:]: count for name, count in steady.items() if name.startswith("app")},
+    }
+
+
+# -- Memory -----------------------------------------------------------------------------------------------
+
+
+def _live(words, folder, env=None):
+    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, errors="replace")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    if done.returncode or ["ended", "0", "1"] not in lines:
+        raise RuntimeError(f"{words[0]}: {done.stdout[-500:]}{done.stderr[-2000:]}")
+    live = {line[0]: int(line[1]) for line in lines if line[0] != "ended"}
+    base = live.pop("begin")
+    return {stage: count - base for stage, count in live.items()}
+
+
+def _heap_run(parent, name, from_rom):
+    """Measure on the unix port, the modules in RAM or in a read-only file system."""
+    folder = Path(parent) / name
+    (folder / "program").mkdir(parents=True)
+    files = {p: data for p, data in image.release_files(FIRMWARE).items() if p.endswith(".mpy")}
+    code = "import heap\nheap.run()"
+    path = [BENCH, HERE / "fakes", HERE, ".frozen"]
+    if from_rom:
+        (folder / "romfs.img").write_bytes(image.romfs_image(files))
+        code = (
+            'import sys, vfs\nrom = open("romfs.img", "rb").read()\n'
+            'vfs.mount(vfs.VfsRom(rom), "/rom")\nsys.path.insert(0, "/rom")\n' + code
+        )
+    else:
+        for at, data in files.items():
+            (folder / "program" / at).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "program" / at).write_bytes(data)
+        path.insert(0, folder / "program")
+    env = dict(os.environ, MICROPYPATH=":".join(map(str, path)))
+    return _live([MICROPYTHON, "-X", "heapsize=16m", "-c", code], folder, env)
+
+
+def memory(table, found):
+    """Heap after start and the most that is live in a round, from RAM and from ROMFS."""
+    say("memory")
+    table.title("Heap of the whole application after start (modules included)")
+    with tempfile.TemporaryDirectory() as parent:
+        wide_ram = _heap_run(parent, "ram", False)
+        wide_rom = _heap_run(parent, "rom", True)
+        in_place = wide_ram["start"] - wide_rom["start"]
+        table.row("64-bit words, .mpy loaded into RAM", wide_ram["start"], "bytes")
+        table.row("64-bit words, .mpy in ROMFS", wide_rom["start"], "bytes")
+        found["heap"] = {"words64_ram": wide_ram, "words64_romfs": wide_rom}
+        node = shutil.which("node", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+        if node and WEBASSEMBLY.exists():
+            folders = [Path(parent) / "ram" / "program", BENCH, HERE / "fakes", HERE]
+            narrow = _live([node, BENCH / "heap.mjs", WEBASSEMBLY, BENCH / "heap.py", *folders], parent)
+            table.row(
+                "32-bit words as on the ESP32, .mpy loaded into RAM", narrow["start"], "bytes", 64 * 1024,
+                readme="heap after start, 32-bit words, modules loaded into RAM",
+            )  # fmt: skip
+            table.row(
+                "32-bit words, .mpy in ROMFS (less the code that stays in flash)",
+                narrow["start"] - in_place,
+                "bytes",
+                64 * 1024,
+                readme="heap after start, 32-bit words, modules in ROMFS",
+            )
+            table.row("32-bit words, grown in a round", max(narrow.values()) - narrow["start"], "bytes")
+            found["heap"]["words32_ram"] = narrow
+            found["heap"]["code_in_place"] = in_place
+        else:
+            table.row("32-bit words: not measured, no WebAssembly port in the environment", 0)
+
+
+# -- What simulation gives -----------------------------------------------------------------------------------
+
+
+def simulation(table, found):
+    """Latency, pulses, start, journal, line, size."""
+    say("latency and pulses")
+    latency = found["latency"] = simulated.latency()
+    table.title("Latch to both agitator outputs off, opened before each scan of a shake, in scans of 5 ms")
+    for opening, counts in latency.items():
+        on = {scans: times for scans, times in counts.items() if scans}
+        said = ", ".join(f"{scans} in {times}" for scans, times in sorted(on.items()))
+        table.row(f"{opening}: {said}; worst", max(on), "scans", 2)
+    worst = max(max(counts) for counts in latency.values())
+    table.row(
+        "worst of all", worst, "scans", 2, readme="latch open to both agitator outputs off, worst instant"
+    )
+    pulses = found["pulses"] = simulated.pulses()
+    table.title(f"Pulses, {pulses['shakes']} shakes with settings of all lengths")
+    table.row(
+        "worst error of an edge", pulses["edge_error_ms"], "ms", 5, readme="worst error of a pulse's edge"
+    )
+    table.row(
+        "worst difference of the two gaps",
+        pulses["gap_difference_ms"],
+        "ms",
+        5,
+        readme="the two gaps differ by",
+    )
+    table.title("Start: a restored phase is judged and the bolts go, in simulated ms of scanning")
+    start = found["start"] = simulated.start()
+    for what, ms in start.items():
+        table.row(what, ms, "ms", 1000, readme=f"start of scanning to a judged table, {what}")
+    say("journal and line")
+    wear = found["journal"] = simulated.journal()
+    table.title("Journal, a round on a real LittleFS, partition of 2 MiB")
+    table.row(
+        "flash writes",
+        wear["programs_per_round"],
+        "a round",
+        12,
+        readme="flash writes of a round, erases apart",
+    )
+    table.row("erases", wear["erases_per_round"], "a round")
+    table.row(
+        "life at 60 rounds an hour, 100,000 erases a block", round(wear["life_years"], 1), "years", 20, True,
+        readme="flash life at 60 rounds an hour",
+    )  # fmt: skip
+    table.title("1000 events over 115200 Bd, against a line that carries each of them once and nothing else")
+    found["line"] = []
+    for ppm in (0, 1000, 10000):
+        line = simulated.line(ppm)
+        found["line"].append(line)
+        name = f"{ppm / 10000:g} % of bytes damaged"
+        table.row(
+            f"{name}: time", line["seconds"], "s", round(line["limit_seconds"], 2), against="s",
+            readme=f"1000 events to the host, {name}",
+        )  # fmt: skip
+        table.row(f"{name}: sent", line["bytes"], "bytes", round(line["bytes_once"]), against="bytes")
+    sizes = found["size"] = simulated.size()
+    table.title("Cross-compiled firmware")
+    table.row("all modules", sum(sizes.values()), "bytes", 64 * 1024, readme="cross-compiled firmware")
+
+
+def interpreter_version():
+    """Return the version of the MicroPython that is measured."""
+    return interpreter.run(
+        "import sys\nprint('.'.join([str(n) for n in sys.implementation.version[:3]]))"
+    ).strip()
+
+
+def main():
+    """Measure everything, print the table, write the JSON; returns the exit code."""
+    try:
+        counting.valgrind()
+        if not PEERS.is_dir():
+            raise counting.Missing(f"{PEERS} is missing: run this by `make bench`")
+    except counting.Missing as error:
+        print(error, file=sys.stderr)
+        return 2
+    table = Table()
+    found = {}
+    speed(table, found)
+    simulation(table, found)
+    memory(table, found)
+    table.show()
+    OUT.parent.mkdir(exist_ok=True)
+    on = f"{platform.machine()}, MicroPython {interpreter_version()}, unix port"
+    OUT.write_text(json.dumps({"on": on, "figures": table.figures, **found}, indent=1) + "\n", "utf-8")
+    print(f"\nThe same as JSON: {OUT.relative_to(ROOT)}")
+    return 1 if table.missed else 0
