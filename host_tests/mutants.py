@@ -289,7 +289,7 @@ class Tree:
         )
         hypothesis.settings.load_profile("mutants")
         file, *rest = tests
-        words = ["-xq", "-W", _LOADED, "-p", "no:cacheprovider", f"host_tests/{file}", *rest]
+        words = ["-xq", "--noconftest", "-W", _LOADED, "-p", "no:cacheprovider", f"host_tests/{file}", *rest]
         os._exit(pytest.main(words, plugins=[self._killers]))
 
 

@@ -696,6 +696,70 @@ def test_what_has_to_last_lasts_to_the_millisecond(phase, inputs, scans, ms, sai
     assert rig.said() == [said]
 
 
+def test_paid_held_over_a_void_does_not_pay_the_next_payout():
+    rig = Rig().go("PAYOUT")
+    rig.set(paid="pressed")
+    rig.run(200)
+    assert rig.device.command("void") is None
+    rig.go("PAYOUT")
+    rig.run(2000)
+    assert rig.phase == "PAYOUT" and "paid" not in rig.said()
+
+
+@pytest.mark.parametrize(("first", "second"), [("latch_a", "latch_b"), ("latch_b", "latch_a")])
+def test_each_latch_is_timed_by_itself(first, second):
+    rig = Rig()
+    rig.set(**{first: "invalid"})
+    rig.run(10)  # now it has settled, and is timed
+    rig.run(100)
+    rig.set(**{second: "invalid"})
+    rig.run(95)
+    assert rig.said() == []
+    rig.run(5)
+    assert rig.said() == ["fault %s-wiring" % first.replace("_", "-")]
+    rig.run(100)
+    assert rig.said() == []
+    rig.run(10)
+    assert rig.said() == ["fault %s-wiring" % second.replace("_", "-")]
+
+
+@pytest.mark.parametrize("latch", ["latch_a", "latch_b"])
+def test_a_pair_that_agreed_again_is_timed_anew(latch):
+    rig = Rig()
+    for _ in range(3):
+        rig.set(**{latch: "invalid"})
+        rig.run(150)
+        rig.set(**{latch: "open"})
+        rig.run(150)
+    assert rig.said() == []
+
+
+def test_a_dome_that_was_taken_off_in_service_mode_is_no_cause():
+    rig = Rig()
+    rig.set(service="on")
+    rig.run(100)
+    rig.set(dome="open")
+    rig.run(700)
+    rig.set(latch_a="invalid")
+    rig.run(300)
+    assert rig.fault == "latch-a-wiring"
+    rig.set(latch_a="open")
+    rig.run(100)
+    assert rig.device.command("clear") is None and rig.phase == "IDLE"
+
+
+def test_what_is_not_said_of_an_event_is_0():
+    rig = Rig().go("BETTING")
+    rig.core.round.emit(names.EV_TIME)
+    rig.drain()
+    event = rig.events[-1]
+    assert (event.name, event.a, event.b, event.x, event.y) == ("time", 0, 0, 0, 0)
+    rig.set(dome="open")
+    rig.run(100)
+    event = next(e for e in rig.events if e.name == "fault")
+    assert (event.b, event.x, event.y) == (0, 0, 0), "no shake, no pulses"
+
+
 # -- stuck keys --------------------------------------------------------------------------------------
 
 
