@@ -7,7 +7,8 @@ of the tree under build/mutants. Hypothesis is derandomized there, so that a fig
 
 A mutant is killed when a test fails, when the module cannot be imported, or when it computes for ever. One
 that survives must be in MUTANTS.md with the reason why nothing can notice; the exit status is 1 otherwise.
-The figures go to build/mutants.json, and `make score` enters them into the README.
+The figures go to build/mutants.json, each module's with the SHA-256 of the text they speak of: modules can be
+tried at different times. `make score` enters them into the README, as long as no text has changed since.
 The search has mutants of its own (explore_mutants.py): chosen by hand, and judged by the invariants alone.
 """
 
@@ -310,10 +311,10 @@ class Memory:
 
     def __init__(self, module, source, again):
         self._path = BUILD / f"{module}.killed"
-        self._sha256 = hashlib.sha256(source.encode()).hexdigest()
+        self.sha256 = hashlib.sha256(source.encode()).hexdigest()
         lines = self._path.read_text("utf-8").splitlines() if again and self._path.exists() else []
-        self._lines = set(lines[1:] if lines[:1] == [self._sha256] else [])
-        self._path.write_text("".join(text + "\n" for text in [self._sha256, *sorted(self._lines)]), "utf-8")
+        self._lines = set(lines[1:] if lines[:1] == [self.sha256] else [])
+        self._path.write_text("".join(text + "\n" for text in [self.sha256, *sorted(self._lines)]), "utf-8")
 
     def outcome(self, mutant):
         """Return how it ended, or None."""
@@ -349,7 +350,16 @@ def judge(tree, module, step, known, again=False):
         raise SystemExit(f"the tests of {module} fail without any mutant: {stages}")
     limits = [int(2 * seconds) + 2 for seconds in used]
     mutants = mutants_of(source)
-    row = {"module": module, "mutants": len(mutants), "tried": 0, "killed": 0, "endless": 0, "survivors": []}
+    row = {
+        "module": module,
+        "sha256": memory.sha256,
+        "step": step,
+        "mutants": len(mutants),
+        "tried": 0,
+        "killed": 0,
+        "endless": 0,
+        "survivors": [],
+    }
     chosen = mutants[::step]
     for mutant in chosen:
         outcome = memory.outcome(mutant)
@@ -371,6 +381,13 @@ def judge(tree, module, step, known, again=False):
     tree.put(module, source)
     row["explained"] = sum(survivor["id"] in known for survivor in row["survivors"])
     return row
+
+
+def enter(row):
+    """Put a module's row into build/mutants.json, in place of the one before."""
+    kept = found() | {row["module"]: row}
+    on = f"CPython {platform.python_version()}"
+    RESULT.write_text(json.dumps({"on": on, "modules": [kept[m] for m in MODULES if m in kept]}, indent=1))
 
 
 def line(row):
@@ -415,17 +432,13 @@ def run(tree, args, parser):
     for module in args.modules or MODULES:
         print(module, flush=True)
         rows.append(judge(tree, module, args.step or MODULES[module][0], known, args.again))
+        if not args.step:
+            enter(rows[-1])
     print("module     mutants  tried  killed  survived  explained   score")
     for row in rows:
         print(line(row))
     minutes = (time.monotonic() - started) / 60
     print(f"{minutes:.0f} minutes")
-    if not args.step:
-        kept = (found() if args.modules else {}) | {row["module"]: row for row in rows}
-        on = f"CPython {platform.python_version()}"
-        RESULT.write_text(
-            json.dumps({"on": on, "modules": [kept[m] for m in MODULES if m in kept]}, indent=1)
-        )
     return int(any(len(row["survivors"]) > row["explained"] for row in rows))
 
 

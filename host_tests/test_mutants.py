@@ -1,5 +1,6 @@
 """Mutation testing: a mistake is noticed, what changes nothing is not, and the score is entered as found."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -43,8 +44,11 @@ def test_each_explanation_has_an_id_of_its_own_and_a_reason():
     assert all(len(row[2].strip()) > 10 for row in rows)
 
 
+TEXT = b"X = 1\n"
 ROW = {
     "module": "rules",
+    "sha256": hashlib.sha256(TEXT).hexdigest(),
+    "step": 1,
     "mutants": 9,
     "tried": 8,
     "killed": 6,
@@ -58,6 +62,8 @@ README = f"# X\n\n{score.BEGIN}\nold\n{score.END}\n\nrest\n"
 def write(root, found):
     (root / "README.md").write_text(README)
     (root / "build").mkdir()
+    (root / "firmware/shaker").mkdir(parents=True)
+    (root / "firmware/shaker/rules.py").write_bytes(TEXT)
     if found is not None:
         (root / "build/mutants.json").write_text(found)
     return score.main(root)
@@ -67,7 +73,27 @@ def test_the_score_is_entered_between_its_marks(tmp_path):
     assert write(tmp_path, json.dumps({"on": "x", "modules": [ROW, ROW]})) == 0
     text = (tmp_path / "README.md").read_text()
     assert "of 16 small mistakes" in text and "notice 12 (75.0 %); of the other 4, 4 are explained" in text
-    assert "| rules | 9 | 8 | 6 | 2 | 75.0 % |\n" + score.END + "\n\nrest\n" in text
+    assert f"| rules | 9 | 8 | 6 | 2 | 75.0 % | `{ROW['sha256'][:8]}…` |\n{score.END}\n\nrest\n" in text
+    assert "every" not in text
+
+
+def test_the_readme_says_where_mutants_were_left_out(tmp_path):
+    assert write(tmp_path, json.dumps({"on": "x", "modules": [ROW, ROW | {"step": 8}]})) == 0
+    assert "every 8th of rules." in (tmp_path / "README.md").read_text()
+
+
+def test_a_score_of_an_older_text_is_refused(tmp_path, capsys):
+    older = ROW | {"sha256": hashlib.sha256(TEXT + b"\n").hexdigest()}
+    assert write(tmp_path, json.dumps({"on": "x", "modules": [ROW, older]})) == 1
+    assert (tmp_path / "README.md").read_text() == README
+    assert 'ARGS="rules"' in capsys.readouterr().err
+
+
+def test_modules_tried_at_different_times_are_kept_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(mutants, "RESULT", tmp_path / "mutants.json")
+    for row in ({"module": "journal", "n": 1}, {"module": "rules", "n": 2}, {"module": "journal", "n": 3}):
+        mutants.enter(row)
+    assert list(mutants.found().values()) == [{"module": "rules", "n": 2}, {"module": "journal", "n": 3}]
 
 
 @pytest.mark.parametrize("found", [None, "", "{}", '{"modules": []}', '{"modules": [{}]}', "[]"])

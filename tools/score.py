@@ -1,11 +1,12 @@
 """`make score`: enters what mutation testing found (build/mutants.json) into the README.
 
-The file is host_tests/mutants.py's. Invents nothing: without the file, or with another form of it, the README
-stays as it is.
+The file is host_tests/mutants.py's. Invents nothing: without the file, with another form of it, or where a
+module's text is no longer the one that was tried, the README stays as it is.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -32,8 +33,8 @@ def block(found: dict[str, Any]) -> str:
         f"tests notice {killed} ({percent(killed, tried)}); of the other {tried - killed}, {explained} are "
         "explained one by one in [MUTANTS](host_tests/MUTANTS.md).",
         "",
-        "| module | mutants | tried | killed | survived | score |",
-        "|---|---|---|---|---|---|",
+        "| module | mutants | tried | killed | survived | score | SHA-256 of the text |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cells = (
@@ -43,8 +44,12 @@ def block(found: dict[str, Any]) -> str:
             row["killed"],
             row["tried"] - row["killed"],
             percent(row["killed"], row["tried"]),
+            f"`{row['sha256'][:8]}…`",
         )
         out.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    thinned = [f"every {row['step']}th of {row['module']}" for row in rows if row["step"] > 1]
+    if thinned:
+        out += ["", f"Tried were all mutants of a module, but {' and '.join(thinned)}."]
     return "\n".join(out)
 
 
@@ -57,16 +62,31 @@ def enter(readme: str, found: dict[str, Any]) -> str:
     return f"{before}{BEGIN}\n{block(found)}\n{END}{after}"
 
 
+def stale(found: dict[str, Any], root: Path) -> list[str]:
+    """Return the modules whose text is another one now. Raises as block() does, and OSError."""
+    rows = found["modules"]
+    texts = {row["module"]: (root / f"firmware/shaker/{row['module']}.py").read_bytes() for row in rows}
+    return [
+        row["module"] for row in rows if hashlib.sha256(texts[row["module"]]).hexdigest() != row["sha256"]
+    ]
+
+
 def main(root: Path = ROOT) -> int:
     """Enter build/mutants.json into README.md; return the exit status."""
     readme = root / "README.md"
     try:
-        text = enter(readme.read_text("utf-8"), json.loads((root / "build/mutants.json").read_text("utf-8")))
+        found = json.loads((root / "build/mutants.json").read_text("utf-8"))
+        text = enter(readme.read_text("utf-8"), found)
+        older = stale(found, root)
     except OSError as error:
         print(f"{Path(error.filename).name}: {error.strerror}; `make mutants` writes it", file=sys.stderr)
         return 1
     except (ValueError, KeyError, TypeError, ZeroDivisionError) as error:
         print(f"build/mutants.json or README.md has another form: {error}", file=sys.stderr)
+        return 1
+    if older:
+        names = " ".join(older)
+        print(f'build/mutants.json is of an older text: make mutants ARGS="{names}"', file=sys.stderr)
         return 1
     readme.write_text(text, "utf-8")
     return 0
