@@ -40,6 +40,9 @@ test: $(STAMP) ## test everything that needs no hardware
 test-long: $(STAMP) ## run whole what `make test` thins out
 	@$(PY) -m pytest -q -m long
 
+explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--full"
+	@$(PY) host_tests/explore.py $(ARGS)
+
 mutants: $(STAMP) ## put small mistakes into the firmware; the unit tests must notice: ARGS="rules --step 5"
 	@$(PIP) install -r host_tests/requirements-mutants.txt
 	@$(PY) host_tests/mutants.py $(ARGS)

@@ -18,6 +18,7 @@ def main(argv=None):
     import exploration
     import explore_parts
     import explore_scenario
+    from explore_rules import Violation
     from shaker.names import PHASES
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -25,9 +26,14 @@ def main(argv=None):
     parser.add_argument("--scenario-out", metavar="DIR", type=pathlib.Path, help="where scenarios go")
     args = parser.parse_args(argv)
     started = time.perf_counter()
-    for line in explore_parts.prove(exploration.load()):
-        print(line, flush=True)
     bad = states = transitions = 0
+    modules = exploration.load()
+    for part in explore_parts.PARTS:
+        try:
+            print(part(modules), flush=True)
+        except Violation as violation:  # the search goes on, for the scenario that shows it
+            bad += 1
+            print(f"BROKEN {violation}", flush=True)
     for found in exploration.explore(args.full):
         states += found.states
         transitions += found.transitions
@@ -40,7 +46,7 @@ def main(argv=None):
             bad += 1
             config = dict(exploration.CONFIGS + exploration.MORE_CONFIGS)[found.name]
             text = explore_scenario.shortest(found, config)
-            print(f"BROKEN {found.violation}\n{text}")
+            print(f"BROKEN {found.violation}\n{text}", flush=True)
             if args.scenario_out:
                 args.scenario_out.mkdir(parents=True, exist_ok=True)
                 name = found.name.replace(", ", "_").replace(" ", "_") + ".scn"

@@ -12,7 +12,7 @@ from shaker import names as n
 
 def prove(modules):
     """Yield one line for each part proved; raises Violation."""
-    for part in (prove_inputs, prove_guard, prove_may_shake, prove_bolt, prove_shake):
+    for part in PARTS:
         yield part(modules)
 
 
@@ -296,3 +296,6 @@ def prove_shake(modules):
         need(opened is not None and 0 <= opened - want[-1] - settle < 5, rule, f"betting opens at {opened}")
         need(edges[2] - edges[1] == edges[4] - edges[3], rule, "the gaps are not alike")
     return f"agitator: {scans} scans of whole shakes"
+
+
+PARTS = (prove_inputs, prove_guard, prove_may_shake, prove_bolt, prove_shake)

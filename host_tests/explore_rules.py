@@ -34,8 +34,12 @@ class Violation(Exception):
     def __init__(self, rule, text, final=(), whole=()):
         super().__init__(f"{rule}: {text}")
         self.rule = rule
+        self.text = text
         self.final = tuple(final)
         self.whole = tuple(whole)
+
+    def __reduce__(self):  # exceptions are rebuilt from `args` else, and this one comes from another process
+        return Violation, (self.rule, self.text, self.final, self.whole)
 
 
 def phase(number):

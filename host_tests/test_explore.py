@@ -4,6 +4,8 @@ import multiprocessing
 import os
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -193,3 +195,42 @@ def test_a_seeded_bug_becomes_a_scenario_that_the_player_reproduces(bug, tmp_pat
         to.write_text(text.replace(old, new) if path.name == module + ".py" else text, "utf-8")
     monkeypatch.setattr(play, "FIRMWARE", firmware)
     assert play.play([file]) == (0, 1), "the firmware with the bug fails"
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("interlock", "elif where == SHAKING or where == BETTING:", "elif where == BETTING:"),
+        ("round", "        if levels & SERVICE:\n            return WHY_SERVICE\n", ""),
+    ],
+    ids=["no cover lock in SHAKING", "start in service mode"],
+)
+def test_the_command_itself_says_what_is_broken_and_how_to_see_it(module, old, new, tmp_path):
+    """As a person would: change the firmware, `explore.py`, then the player with the scenario it wrote."""
+    for part in ("firmware", "host_tests", "tools"):
+        ignored = shutil.ignore_patterns("scenarios", "__pycache__", "test_*.py")
+        shutil.copytree(play.ROOT / part, tmp_path / part, ignore=ignored)
+    changed = tmp_path / "firmware" / "shaker" / f"{module}.py"
+    text = changed.read_text("utf-8")
+    assert text.count(old) == 1
+    changed.write_text(text.replace(old, new), "utf-8")
+    out = tmp_path / "out"
+
+    def run(where, *words):
+        command = [sys.executable, where / "host_tests" / words[0], *words[1:]]
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600
+        )
+        return done.returncode, done.stdout
+
+    code, said = run(tmp_path, "explore.py", "--scenario-out", out)
+    assert code == 1, said
+    files = sorted(out.glob("*.scn"))
+    assert len(files) == len(exploration.CONFIGS), said
+    for file in files:
+        text = file.read_text("utf-8")
+        assert f"BROKEN {text.splitlines()[0][2:]}\n{text}" in said
+    code, said = run(play.ROOT, "play.py", out)
+    assert code == 0, said
+    code, said = run(tmp_path, "play.py", out)
+    assert code == 1 and f"0 passed, {len(files)} failed" in said, said
