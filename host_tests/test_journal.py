@@ -115,6 +115,15 @@ def test_a_thousand_events_and_ten_rounds_are_held_after_a_segment_was_dropped(s
     assert len(bench.files.listdir()) <= 6
 
 
+@pytest.mark.parametrize(("segment", "second"), [(16, 17), (17, 20), (18, 20), (19, 20), (20, 23)])
+def test_a_segment_is_full_when_it_holds_that_many_events(segment, second):
+    bench = Bench(DEFAULT, segment=segment)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.one(names.EV_COVERED)  # two in the tail, then three to the segment
+    assert bench.journal._segments == [1, second]
+
+
 def test_lost_tells_from_the_first_never_acknowledged_to_the_last_dropped():
     bench = Bench(PARTITION, segment=16, keep=3)
     bench.start()
@@ -137,6 +146,30 @@ def test_lost_tells_from_the_first_never_acknowledged_to_the_last_dropped():
         bench.journal.ack(bench.journal.last)
     bench.boot()
     assert len(lost(bench.journal)) == 2, "no loss is told again"
+
+
+def test_a_single_event_more_that_is_lost_is_told():
+    bench = Bench(DEFAULT, segment=1, keep=3)
+    bench.start()
+    for _ in range(4):
+        bench.one(names.EV_COVERED)
+    assert bench.journal._segments == [3, 4, 6] and lost(bench.journal) == [(1, 1), (1, 2)]
+
+
+def test_lost_has_the_state_of_the_event_before_it_and_arguments_of_its_own():
+    bench = Bench(DEFAULT, segment=1, keep=3)
+    bench.start()
+    bench.one(names.EV_COVERED)
+    bench.one(names.EV_COVERED)
+    bench.state.phase = names.PAYOUT
+    bench.state.round = 12
+    bench.put(names.EV_RESULT, 1, b=2)
+    bench.queue.text(b"eighteen letters..")
+    bench.append()
+    (_, result), (name, rec) = events(bench.journal)[-2:]
+    assert name == "lost" and seq_of(rec) == seq_of(result) + 1
+    assert rec[40:60] == struct.pack("<BBII10x", 0, 0, 1, 1)
+    assert rec[2:4] == result[2:4] and rec[8:40] == result[8:40]
 
 
 def test_what_was_acknowledged_goes_without_a_word():
@@ -229,6 +262,26 @@ def test_a_full_required_journal_leaves_out_what_changes_no_state():
     bench.put(names.EV_REFUSED)
     bench.journal.append(bench.queue)
     assert bench.journal.last == last + 2
+
+
+def test_a_full_required_journal_keeps_a_cover_on_or_off_open_bets():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    for _ in range(12):
+        bench.round()
+    for event, phase, flags in (
+        (names.EV_COVERED, names.COVERED, 0),
+        (names.EV_COVERED, names.COVERED, record.FLAG_BETS),
+        (names.EV_UNCOVERED, names.VOID, record.FLAG_BETS),
+        (names.EV_UNCOVERED, names.IDLE, 0),
+        (names.EV_UNCOVERED, names.IDLE, 0xFF & ~record.FLAG_BETS),
+    ):
+        last = bench.journal.last
+        bench.state.phase, bench.state.flags = phase, flags
+        bench.one(event)
+        assert bench.journal.last == last + (flags == record.FLAG_BETS)
 
 
 def test_leaving_out_begins_two_segments_beyond_what_is_held():
@@ -471,23 +524,32 @@ def test_a_chip_that_fails_later_loses_nothing_known():
 
 
 class Late:
-    """Files that report a failure when all is written."""
+    """Files that report a failure when all is written, `failing` times; while `blind` none is listed."""
 
-    def __init__(self, files):
+    def __init__(self, files, code=5):
         self._files = files
-        self.failing = False
+        self.code = code
+        self.failing = 0
+        self.blind = False
 
     def __getattr__(self, name):
         return getattr(self._files, name)
 
+    def listdir(self):
+        """List, or refuse."""
+        if self.blind:
+            raise OSError(19)
+        return self._files.listdir()
+
     def open(self, name, mode):
         """Open, failing late."""
         file = self._files.open(name, mode)
-        return _LateFile(file) if self.failing else file
+        return _LateFile(self, file) if self.failing else file
 
 
 class _LateFile:
-    def __init__(self, file):
+    def __init__(self, late, file):
+        self._late = late
         self._file = file
 
     def __getattr__(self, name):
@@ -496,32 +558,71 @@ class _LateFile:
     def close(self):
         """Close, and fail."""
         self._file.close()
-        raise OSError(5)
+        self._late.failing -= 1
+        raise OSError(self._late.code)
 
 
-@pytest.mark.parametrize("before", range(12))
-def test_a_write_that_failed_when_it_was_durable_is_not_made_again(before):
+def late(before, code=5):
+    """Return a bench with a boot and `before` other events, a journal over Late files, and these."""
     bench = Bench(DEFAULT, segment=4, keep=5)
     bench.start()
     for _ in range(before):
         bench.one(names.EV_COVERED)
-    files = Late(bench.files)
-    journal = Journal(files, bench.tail, 4, 5)
-    journal.open()
-    bench.put(names.EV_KEY_STUCK)
-    bench.put(names.EV_LINK)
-    files.failing = True
+    files = Late(bench.files, code)
+    bench.journal = Journal(files, bench.tail, 4, 5)
+    bench.journal.open()
+    return bench, files
+
+
+@pytest.mark.parametrize("waiting", [1, 2])
+@pytest.mark.parametrize("before", range(12))
+def test_a_write_that_failed_when_it_was_durable_is_not_made_again(before, waiting):
+    bench, files = late(before)
+    for event in (names.EV_KEY_STUCK, names.EV_LINK, names.EV_TIME)[:waiting]:
+        bench.put(event)
+    files.failing = 1
     with pytest.raises(OSError):
-        journal.append(bench.queue)
-    assert bench.queue.count == 2
-    files.failing = False
-    bench.put(names.EV_TIME)
-    journal.append(bench.queue)
+        bench.journal.append(bench.queue)
+    assert bench.queue.count == waiting
+    for event in (names.EV_KEY_STUCK, names.EV_LINK, names.EV_TIME)[waiting:]:
+        bench.put(event)
+    bench.journal.append(bench.queue)
     assert bench.queue.count == 0
     bench.boot()
     said = [name for name, _ in events(bench.journal)]
     assert said == ["boot"] + ["covered"] * before + ["key-stuck", "link", "time"]
     assert bench.journal.last == before + 4 and bench.journal.ok
+
+
+@pytest.mark.parametrize("before", range(8, 12))
+def test_what_was_durable_on_a_chip_that_said_it_was_full_is_not_written_again(before):
+    bench, files = late(before, code=28)
+    bench.put(names.EV_KEY_STUCK)
+    bench.put(names.EV_LINK)
+    files.failing = 1
+    bench.journal.append(bench.queue)
+    assert bench.queue.count == 0
+    bench.boot()
+    assert bench.journal.first == 5, "the oldest segment was given up"
+    said = [name for name, _ in events(bench.journal)]
+    assert said == ["covered"] * (before - 3) + ["key-stuck", "link"] and bench.journal.ok
+
+
+def test_after_a_write_that_failed_nothing_is_written_until_the_flash_was_read():
+    bench, files = late(3)
+    bench.put(names.EV_KEY_STUCK)
+    files.failing = 1
+    with pytest.raises(OSError):
+        bench.journal.append(bench.queue)
+    files.blind = True
+    for act in (lambda: bench.journal.append(bench.queue), lambda: bench.journal.mark(record.MARK_ALIVE)):
+        with pytest.raises(OSError) as caught:
+            act()
+        assert caught.value.args == (5,) and bench.queue.count == 1
+    files.blind = False
+    bench.journal.append(bench.queue)
+    bench.boot()
+    assert [name for name, _ in events(bench.journal)] == ["boot"] + ["covered"] * 3 + ["key-stuck"]
 
 
 # -- blank, foreign, damaged ----------------------------------------------------------------------------
@@ -836,6 +937,26 @@ def test_the_newest_record_is_the_state():
     assert (bench.state.phase, bench.state.round) == (names.PAYOUT, 12)
     assert (bench.state.die1, bench.state.die2, bench.state.die3) == (1, 4, 6)
     assert not bench.journal.clean
+
+
+def test_a_mark_repeats_the_state_and_has_a_time_and_no_arguments_of_its_own():
+    bench = Bench()
+    bench.start()
+    bench.state.phase = names.PAYOUT
+    bench.state.round = 12
+    bench.put(names.EV_RESULT, 1, 0x01020304, 0x05060708, b=2)
+    bench.queue.text(b"eighteen letters..")
+    bench.append()
+    result = bytes(bench.journal.newest)
+    bench.boot()
+    bench.journal.unix_base = 1_900_000_000
+    for what in (record.MARK_ALIVE, record.MARK_CLEAN):
+        bench.journal.mark(what, 61, 5)
+        mark = bytes(bench.journal.newest)
+        assert mark[:2] == bytes([record.KIND_MARK, what])
+        assert struct.unpack_from("<IIIH", mark, 4) == (2, 2, 61, 5)
+        assert struct.unpack_from("<I", mark, 20) == (1_900_000_061,)
+        assert mark[2:4] == result[2:4] and mark[24:40] == result[24:40] and mark[40:60] == bytes(20)
 
 
 def test_clean_and_short_boots():
