@@ -264,6 +264,27 @@ def test_a_full_required_journal_leaves_out_what_changes_no_state():
     assert bench.journal.last == last + 2
 
 
+@pytest.mark.parametrize("flags", [0, 0xFE])
+def test_what_is_left_out_leaves_no_trace_wherever_the_others_go(flags):
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    for _ in range(12):
+        bench.round()
+    bench.state.flags = flags
+    last = bench.journal.last
+    for n in range(1, 2 * bench.tail):
+        bench.put(names.EV_REFUSED)
+        bench.put(names.EV_TIME)
+        bench.put(names.EV_COVERED)
+        bench.put(names.EV_LINK)
+        bench.journal.append(bench.queue)
+        bench.boot()
+        assert bench.journal.ok and bench.journal.problem is None and bench.journal.last == last + n
+    assert [name for name, _ in events(bench.journal)[last:]] == ["time"] * (2 * bench.tail - 1)
+
+
 def test_a_full_required_journal_keeps_a_cover_on_or_off_open_bets():
     bench = Bench(PARTITION, segment=16, keep=3)
     bench.required = True
@@ -524,12 +545,13 @@ def test_a_chip_that_fails_later_loses_nothing_known():
 
 
 class Late:
-    """Files that report a failure when all is written, `failing` times; while `blind` none is listed."""
+    """Files that fail when all is written, `failing` times, or before, `refusing` times; or tell no names."""
 
     def __init__(self, files, code=5):
         self._files = files
         self.code = code
         self.failing = 0
+        self.refusing = 0
         self.blind = False
 
     def __getattr__(self, name):
@@ -544,7 +566,7 @@ class Late:
     def open(self, name, mode):
         """Open, failing late."""
         file = self._files.open(name, mode)
-        return _LateFile(self, file) if self.failing else file
+        return _LateFile(self, file) if self.failing or self.refusing else file
 
 
 class _LateFile:
@@ -555,21 +577,29 @@ class _LateFile:
     def __getattr__(self, name):
         return getattr(self._file, name)
 
+    def write(self, data):
+        """Write, or fail."""
+        if self._late.refusing:
+            self._late.refusing -= 1
+            raise OSError(self._late.code)
+        return self._file.write(data)
+
     def close(self):
-        """Close, and fail."""
+        """Close, and perhaps fail."""
         self._file.close()
-        self._late.failing -= 1
-        raise OSError(self._late.code)
+        if self._late.failing:
+            self._late.failing -= 1
+            raise OSError(self._late.code)
 
 
-def late(before, code=5):
+def late(before, code=5, segment=4):
     """Return a bench with a boot and `before` other events, a journal over Late files, and these."""
-    bench = Bench(DEFAULT, segment=4, keep=5)
+    bench = Bench(DEFAULT, segment=segment, keep=5)
     bench.start()
     for _ in range(before):
         bench.one(names.EV_COVERED)
     files = Late(bench.files, code)
-    bench.journal = Journal(files, bench.tail, 4, 5)
+    bench.journal = Journal(files, bench.tail, segment, 5)
     bench.journal.open()
     return bench, files
 
@@ -606,6 +636,23 @@ def test_what_was_durable_on_a_chip_that_said_it_was_full_is_not_written_again(b
     assert bench.journal.first == 5, "the oldest segment was given up"
     said = [name for name, _ in events(bench.journal)]
     assert said == ["covered"] * (before - 3) + ["key-stuck", "link"] and bench.journal.ok
+
+
+def test_a_write_that_failed_leaves_what_the_tail_held():
+    bench, files = late(1, segment=64)
+    rewrite(bench, "tail.log", lambda data: data + b"damage")
+    bench.journal.open()
+    bench.put(names.EV_LINK)
+    bench.journal.append(bench.queue)  # goes to the segment with what the tail held
+    bench.put(names.EV_TIME)
+    bench.journal.append(bench.queue)  # writes the damaged file over
+    bench.put(names.EV_KEY_STUCK)
+    files.refusing = 1
+    with pytest.raises(OSError):
+        bench.journal.append(bench.queue)
+    bench.boot()
+    assert [name for name, _ in events(bench.journal)] == ["boot", "covered", "link", "lost", "time"]
+    assert bench.journal.ok and bench.journal.problem is None
 
 
 def test_after_a_write_that_failed_nothing_is_written_until_the_flash_was_read():
