@@ -28,10 +28,10 @@ BAD_SETTINGS = (
     HEAD + ',"authorisation":{"ref":"x"}}', '{"key":"12"}', "{'table':'x'}", '{"table":"\\u00e9"}',
 )  # fmt: skip
 FOREIGN = (
-    ("tail.log", b"not a journal at all"),
-    ("tail.log", b"\xe5" * 700),
+    ("tail.log", b"not a journal at all", "journal-failed"),
+    ("tail.log", b"\xe5" * 700, "journal-failed"),
     ("00000001.log", b""),
-    ("00000001.log", b"SHKJ" + b"\xff" * 600),
+    ("00000001.log", b"SHKJ" + b"\xff" * 600, "journal-failed"),
     ("FFFFFFFF.log", b"SHKJ" * 200),
     ("0000000G.log", b"x"),
     ("readme.txt", b"hello"),
@@ -41,7 +41,14 @@ FOREIGN = (
     ("settings.json.tmp", b"{"),
     ("settings.tmp", b"{"),
 )
-FOLDERS = ("tail.log", "00000001.log", "settings.json", "settings.new", "settings.bad", "folder")
+FOLDERS = (
+    ("tail.log", "journal-failed"),
+    ("00000001.log", "journal-failed"),
+    ("settings.json", "settings-invalid"),
+    ("settings.new", "none"),
+    ("settings.bad", "none"),
+    ("folder", "none"),
+)
 
 
 def _put(files, name, data):
@@ -190,6 +197,19 @@ def _remove(*doomed):
     return spoil
 
 
+def _spoil_newest(game):
+    """Damage the journal's newest record, in a file that LittleFS finds sound."""
+
+    def act(files):
+        with files.open("tail.log", "rb") as f:
+            data = bytearray(f.read())
+        newest = max(range(0, len(data), 64), key=lambda at: data[at + 4 : at + 8])
+        data[newest + 20] ^= 1
+        _put(files, "tail.log", data)
+
+    game.table.storage.service(act)
+
+
 def _flip(chip, chance):
     """Turn over one bit of what is written."""
     while True:
@@ -209,14 +229,15 @@ def cases():
         Case("chip of zeros", _whole(0), FAILED, unchanged=True),
         Case("garbage", _garbage, FAILED, unchanged=True),
         Case("no superblock", _all_but_first, FAILED, unchanged=True),
-        Case("full", _fill, ("none", "journal-failed")),
+        Case("full", _fill),
         Case("read-only", _read_only, FAILED, unchanged=True),
         Case("read-only in payout", _read_only, FAILED, history=True, unchanged=True),
         Case("unreadable", _failing, FAILED, unchanged=True),
         Case("unreadable in payout", _failing, FAILED, history=True, unchanged=True),
         Case("no files", _remove("")),
         Case("no journal", _remove(".log"), history=True),
-        Case("no segments", _remove("1.log"), ("none", "journal-failed"), history=True),
+        Case("newest record damaged", _spoil_newest, FAILED, history=True),
+        Case("no segments", _remove("1.log"), history=True),
         Case("no tail", _remove("tail.log"), history=True),
     ]
     for text in BAD_SETTINGS:
@@ -225,11 +246,11 @@ def cases():
             Case("settings.json " + repr(text[:40]), _file("settings.json", data), ("settings-invalid",))
         )
         found.append(Case("settings.new " + repr(text[:40]), _file("settings.new", data)))
-    for name, data in FOREIGN:
-        found.append(Case("foreign file " + name[:20], _file(name, data), ("none", "journal-failed")))
-    for name in FOLDERS:
-        wants = ("none", "journal-failed", "settings-invalid")
-        found.append(Case("a folder " + name, _folder(name), wants, history=True))
+    for row in FOREIGN:
+        fault = row[2] if len(row) > 2 else "none"
+        found.append(Case("foreign file " + row[0][:20], _file(row[0], row[1]), (fault,)))
+    for name, fault in FOLDERS:
+        found.append(Case("a folder " + name, _folder(name), (fault,), history=True))
     return found
 
 

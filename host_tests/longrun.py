@@ -4,11 +4,13 @@ The whole firmware on the virtual table with the shortest timings the settings a
 driven STEP_MS to a scan, since debouncing counts scans and a late scan is allowed; each TRUE-th runs at
 the true pace.
 
-Runs on CPython and MicroPython (where memory is looked at): PROGRAM ROUNDS. Prints figures.
+Runs on CPython and MicroPython (where memory is looked at): PROGRAM ROUNDS. Prints how it goes each
+REPORT rounds, and figures last; memory is what is in use after a collection, in bytes, fakes included.
 """
 
 import gc
 import sys
+from array import array
 
 import croupier
 import table as tables
@@ -18,6 +20,7 @@ STEP_MS = 50
 TRUE = 50
 EXACT_MS = 5
 LOOK = 100  # rounds between two looks at the memory
+REPORT = 1000
 FLAT_BYTES = 512  # a number that grew into another word, a list that got its next few places
 OPTIONS = {
     "bolt_ms": "200", "pulse_ms": "100", "gap_ms": "200", "settle_ms": "300", "motion": "false",
@@ -33,8 +36,11 @@ class Long:
         self.scans = 0
         self.seq = 0
         self.paid = 0
-        self.memory = []
-        self.segments = set()
+        # What keeps the book must not grow with it.
+        self.memory = array("I", [0] * (rounds // LOOK + 1))
+        self.looks = 0
+        self.segments = 0
+        self._segment = 0
         self.game = Game(program, self.script, OPTIONS, watch=False)
         self.table = self.game.table
         self.table.on_boot = self.boot
@@ -75,6 +81,8 @@ class Long:
     def script(self, game):
         """Play all rounds."""
         set_ = game.world.set
+        yield (game.told, 20000)
+        self.look()
         for number in range(1, self.rounds + 1):
             self.step_ms = EXACT_MS if number % TRUE == 0 else STEP_MS
             tables.HOST_MS = croupier.POLL_MS = self.step_ms
@@ -100,6 +108,10 @@ class Long:
             if number % LOOK == 0:
                 yield (game.told, 20000)
                 self.look()
+            if number % REPORT == 0:
+                print(
+                    "round %d, segment %d, memory %d" % (number, self.segments, self.memory[self.looks - 1])
+                )
         yield (game.told, 20000)
         self.book(self.rounds)
         game.need(self.paid == self.rounds, "%d of %d rounds were paid" % (self.paid, self.rounds))
@@ -126,13 +138,17 @@ class Long:
         drift = passed - core.round.t_s * 1000 - core.round.t_ms
         game.need(0 <= drift <= self.step_ms, "the device's clock is %d ms off" % drift)
         game.need(game.world.boots == 1, "it has restarted")
-        self.segments.add(app.journal._segments[-1] // 256)
+        segment = app.journal._segments[-1]
+        if segment != self._segment:
+            self._segment = segment
+            self.segments += 1
 
     def look(self):
         """Note how much memory is in use."""
         gc.collect()
         if hasattr(gc, "mem_alloc"):
-            self.memory.append(gc.mem_alloc())
+            self.memory[self.looks] = gc.mem_alloc()
+            self.looks += 1
 
     def finish(self):
         """Check and print the figures."""
@@ -144,11 +160,17 @@ class Long:
         game.need(game.world.pulses == 3 * self.rounds, "%d pulses" % game.world.pulses)
         game.need(sum(counts["dice"].values()) == 3 * self.rounds, "dice")
         game.need(app.link.overrun == 0 and app.queue.dropped == 0, "something was dropped")
-        memory = self.memory[len(self.memory) // 10 :]
-        grown = max(memory) - min(memory) if memory else 0
-        game.need(grown <= FLAT_BYTES, "memory is not flat: %s" % self.memory)
-        print("rounds %d, scans %d, events %d, segments %d, memory %d, grown %d" % (
-            self.rounds, self.scans, self.seq, len(self.segments), max(memory) if memory else 0, grown
+        start = self.memory[0]
+        first = max(1, self.looks // 10)  # after what is made once, when first needed
+        memory = list(self.memory)[first : self.looks]
+        most = grown = per_1000 = 0
+        if memory:
+            most = max(memory)
+            grown = most - min(memory)
+            per_1000 = (memory[-1] - memory[0]) * 1000 // (len(memory) * LOOK)
+        game.need(grown <= FLAT_BYTES, "memory is not flat: %s" % memory)
+        print("rounds %d, scans %d, events %d, segments %d, start %d, most %d, grown %d, per_1000 %d" % (
+            self.rounds, self.scans, self.seq, self.segments, start, most, grown, per_1000
         ))  # fmt: skip
 
 

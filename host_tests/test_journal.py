@@ -338,6 +338,68 @@ def test_a_full_file_system_costs_the_oldest_segment_and_says_so(sizes):
     assert count == len(bench.events)
 
 
+class Sticky:
+    """Files of which one cannot be removed."""
+
+    def __init__(self, files, name):
+        self._files = files
+        self._name = name
+
+    def __getattr__(self, name):
+        return getattr(self._files, name)
+
+    def remove(self, name):
+        """Remove, or refuse."""
+        if name == self._name:
+            raise OSError(5)
+        self._files.remove(name)
+
+
+def interrupted_drop():
+    """Return a bench whose oldest segment was to go when the power was cut, on a chip that is then full."""
+    bench = Bench(DEFAULT, segment=64, keep=3)
+    bench.start()
+    while not bench.journal._segments[1:]:
+        bench.round()
+    oldest = segment_name(1)
+    with bench.files.open(oldest, "rb") as f:
+        data = f.read()
+    while bench.journal.first == 1:
+        bench.round()
+        bench.journal.ack(bench.journal.last)
+    with bench.files.open(oldest, "wb") as f:
+        f.write(data)
+    bench.storage.fill()
+    return bench, oldest
+
+
+def test_on_a_full_chip_what_an_interrupted_drop_left_goes_first():
+    bench, oldest = interrupted_drop()
+    bench.boot()
+    first = bench.journal.first
+    assert first > 1 and bench.files.size(oldest) > 0
+    bench.required = bench.journal.required = True  # nothing that is held may go now: nothing is acknowledged
+    bench.journal.acked = 0
+    while bench.files.size(oldest) > 0:
+        bench.one(names.EV_KEY_STUCK)
+    assert bench.journal.first == first and lost(bench.journal) == [] and bench.journal.room(True)
+    bench.boot()
+    assert bench.journal.ok and bench.journal.first == first
+    assert len(events(bench.journal)) == bench.journal.last + 1 - first
+
+
+def test_what_cannot_be_removed_from_a_full_chip_costs_the_oldest_that_is_held():
+    bench, oldest = interrupted_drop()
+    bench.files = Sticky(bench.files, oldest)
+    bench.journal = Journal(bench.files, bench.tail, 64, 3)
+    bench.journal.open()
+    first, second = bench.journal._segments[:2]
+    while bench.journal.first == first:
+        bench.one(names.EV_KEY_STUCK)
+    assert bench.journal.first == second and bench.files.size(segment_name(first)) == -1
+    assert bench.files.size(oldest) > 0
+
+
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.long)])
 def test_a_cut_anywhere_while_room_is_being_made(step):
     bench = Bench(DEFAULT, segment=16, keep=9)
@@ -891,6 +953,27 @@ def test_damaged_leftovers_in_the_tail_are_told_of_once():
     assert bench.journal.ok and bench.journal.problem is None
 
 
+def test_behind_a_sound_leftover_in_the_tail_damage_means_nothing():
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(9):  # as above: one in the tail, six leftovers behind it
+        bench.one(names.EV_COVERED)
+    rewrite(bench, "tail.log", lambda data: data[:128] + bytes(len(data) - 128))
+    bench.boot()
+    assert bench.journal.ok and bench.journal.problem is None and bench.journal.last == 10
+
+
+def test_of_a_tail_that_is_all_leftovers_only_the_first_needs_to_be_sound():
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(8):
+        bench.one(names.EV_COVERED)
+    assert bench.journal._tail_n == 0 and bench.files.size("tail.log") == 7 * 64
+    rewrite(bench, "tail.log", lambda data: data[:64] + bytes(6 * 64))
+    bench.boot()
+    assert bench.journal.ok and bench.journal.problem is None and bench.journal.last == 9
+
+
 def test_names_tell_which_numbers_are_used_when_records_do_not():
     bench = small(PARTITION)
     last = bench.journal.last
@@ -1047,6 +1130,25 @@ def test_short_boots_are_counted_over_segment_changes():
         assert bench.journal.short_boots == n
         bench.start()
         bench.boot()
+
+
+def test_a_boot_that_was_no_short_one_is_remembered_by_the_next_segment():
+    begun = 0
+    for before in range(2, 9):
+        bench = Bench(PARTITION, segment=4, keep=3)
+        bench.start()
+        bench.boot()
+        bench.start()  # one short boot, then this one, which lasts
+        for n in range(before):
+            bench.t_s = 60 + n
+            bench.one(names.EV_COVERED)
+        bench.boot()
+        assert bench.journal.short_boots == 0
+        bench.start()
+        begun += bench.journal._segments[-1] == bench.journal.last  # all else is in the checkpoint
+        bench.boot()
+        assert bench.journal.short_boots == 1, "only the last one was short"
+    assert begun
 
 
 def test_time_is_filled_in_from_the_base():

@@ -2,7 +2,10 @@
 
 import pytest
 
+import play
 import whole
+
+BUILD = play.ROOT / "build"
 
 # The fakes hold 466 KB of it: chip, line, clerk. That leaves the firmware, which is compiled here, 354 KB in
 # words of 64 bits, 177 KB in an ESP32's: about what that has free without WiFi.
@@ -17,8 +20,13 @@ def figures(lines):
 @pytest.mark.parametrize(
     "rounds", [pytest.param(300, id="300"), pytest.param(20000, id="20000", marks=pytest.mark.long)]
 )
-def test_memory_is_flat_and_every_number_right(rounds):
-    found = figures(whole.run("MicroPython", "longrun", rounds, heap=HEAP))
+def test_memory_is_flat_and_every_number_right(rounds, capsys):
+    lines = whole.run("MicroPython", "longrun", rounds, heap=HEAP)
+    BUILD.mkdir(exist_ok=True)
+    (BUILD / f"longrun-{rounds}.txt").write_text("\n".join(lines) + "\n")
+    with capsys.disabled():
+        print(f"\n{lines[-1]}")
+    found = figures(lines)
     assert found["rounds"] == rounds
     assert found["events"] == EVENTS_A_ROUND * rounds + 2  # boot and link
     assert found["segments"] >= EVENTS_A_ROUND * rounds // 256

@@ -161,7 +161,8 @@ class Flash:
             size //= 2
         start = block * self.block_size + offset
         data = self.data
-        if data[start : start + size] == self._erased[:size]:
+        # Views, not copies: a long run on a capped heap is to be about the firmware's memory.
+        if memoryview(data)[start : start + size] == memoryview(self._erased)[:size]:
             data[start : start + size] = memoryview(buf)[:size]
         else:
             self.overwrites += 1
@@ -178,7 +179,7 @@ class Flash:
         self.block_erases[block] += 1
         size = self.block_size // 2 if cut == TORN else self.block_size
         start = block * self.block_size
-        self.data[start : start + size] = self._erased[:size]
+        self.data[start : start + size] = memoryview(self._erased)[:size]
         if cut:
             self._die()
         if self.on_stall:
