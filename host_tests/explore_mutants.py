@@ -122,7 +122,7 @@ ROUND = (
     ),
     ("if levels & DOME and not levels & SERVICE:", "if not levels & SERVICE:"),
     ("        if levels & SERVICE:\n            return WHY_SERVICE\n", ""),
-    ("if self.told & COVER_BAR:", "if False:"),
+    ("if self.told & COVER_BAR or self.lock_spent:", "if False:"),
     ("self._seen == _SEEN_BOTH)", "self._seen != 0)"),
     ("        self._seen = 0\n        self._shake_at", "        self._shake_at"),
     (
@@ -192,8 +192,8 @@ AGITATOR = (
 
 BOLTS = (
     ("self._spend(now) + 2 > self._size", "False"),
-    ("self._waiting = not on and", "self._waiting ="),
-    ("            self.told &= ~COVER_LOCK", "            pass"),
+    ("self._waiting = not (on or self.hasty) and", "self._waiting ="),
+    ("self._lock.hasty = wanted & COVER_BAR", "self._lock.hasty = 0"),
     ("self._step(now, COVER_BAR, self._bar, wanted)", "self._step(now, COVER_BAR, self._bar, wanted << 1)"),
     (
         "elif self.driving and ticks_diff(now, self._until) >= 0:",

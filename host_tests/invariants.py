@@ -355,9 +355,8 @@ class Watch:
                 drives.append([now, None, self._stalled, direction])
                 while drives[0][1] is not None and drives[0][1] < now - MINUTE_MS:
                     drives.pop(0)
-        if on["cover_lock"] and on["cover_bar"] and self._spent("cover_lock") < BUDGET_MS - 3 * self.bolt_ms:
-            if self._since > LATE_SCANS:
-                self.fail("I6: cover_lock and cover_bar are on together")
+        if on["cover_lock"] and on["cover_bar"] and self._since > LATE_SCANS:
+            self.fail("I6: cover_lock and cover_bar are on together")
 
     def _spent(self, name):
         now = self.world.now

@@ -116,6 +116,53 @@ def test_a_release_waits_for_the_budget_and_then_comes(bolt_ms, clock):
     assert used + 2 * bolt_ms > MINUTE // 5, "a release was postponed while there was room"
 
 
+def _spend(bolts, seconds):
+    """Lock and release as fast as slow bolts can until the lock's release waits; return the tick."""
+    now = 0
+    wanted = LOCK
+    while now < seconds * 1000:
+        bolts.step(now, wanted, DOME)
+        if not wanted and bolts.told & LOCK:
+            return now
+        if not bolts.driving:
+            wanted ^= LOCK
+        now += 5
+    raise AssertionError("the budget was never felt")
+
+
+def test_the_lock_makes_way_for_the_bar_budget_or_not():
+    bolts = Bolts(2000)
+    now = _spend(bolts, 60) + 5
+    bolts.step(now, BAR, DOME)
+    assert bolts.told == BAR and bolts.driving == BAR | LOCK
+    for later in range(now + 5, now + 2000, 5):
+        bolts.step(later, BAR, DOME)
+        assert bolts.told == BAR and bolts.driving == BAR | LOCK
+    bolts.step(now + 2000, BAR, DOME)
+    assert not bolts.driving
+
+
+def test_a_lock_on_its_way_turns_for_the_bar_after_a_scans_rest():
+    bolts = Bolts(600)
+    bolts.step(0, LOCK, DOME)
+    bolts.step(5, BAR, DOME)
+    assert bolts.told == BAR and bolts.driving == BAR and bolts.turning(LOCK)
+    bolts.step(10, BAR, DOME)
+    assert bolts.driving == BAR | LOCK
+
+
+def test_the_lock_is_ready_while_its_budget_bears_a_drive():
+    bolts = Bolts(2000)
+    now = 0
+    drives = 0
+    while bolts.lock_ready(now):
+        bolts._lock.drive(now)
+        drives += 1
+        now += 2000
+    assert drives == 6  # of 2 s: 20 % of a minute
+    assert not bolts.lock_ready(61995) and bolts.lock_ready(62000)
+
+
 def test_a_release_that_is_no_longer_wanted_is_forgotten():
     bolt = Bolt(2000)
     now = 0

@@ -25,11 +25,14 @@ _LONG = const(1 << 28)  # ms: never
 
 
 class Bolt:
-    """One bolt. `told`: the side it was last sent to (True = on); `driving`: its drive is on now."""
+    """One bolt. `told`: the side it was last sent to (True = on); `driving`: its drive is on now;
+    `hasty`: a release does not wait for the budget.
+    """
 
     def __init__(self, bolt_ms):
         self.told = False
         self.driving = False
+        self.hasty = 0
         bolt_ms -= bolt_ms % _SCAN_MS  # a drive ends with a scan, and never late
         self._ms = bolt_ms
         self._until = 0
@@ -72,13 +75,17 @@ class Bolt:
             self.driving = False
         if on != self.told:
             # A release leaves room for one more drive: the locking that may have to follow.
-            self._waiting = not on and self._spend(now) + 2 > self._size
+            self._waiting = not (on or self.hasty) and self._spend(now) + 2 > self._size
             if not self._waiting:
                 self.told = on
                 self.drive(now, turn)
         else:
             self._waiting = False
         return self.told
+
+    def ready(self, now):
+        """True when the budget bears one more drive."""
+        return self._spend(now) < self._size
 
     def busy(self):
         """True while time matters to this bolt: driven, turning, or waiting for the budget."""
@@ -127,13 +134,12 @@ class Bolts:
         """Follow `wanted` (names.OUTPUTS mask) at tick `now`; a restart does not lock an open dome empty."""
         todo = (wanted ^ self.told) | self.busy
         if todo & COVER_LOCK:
+            self._lock.hasty = wanted & COVER_BAR  # I6: never both, so it makes way, budget or not
             self._step(now, COVER_LOCK, self._lock, wanted)
         if todo & COVER_BAR:
             self._step(now, COVER_BAR, self._bar, wanted)
         if todo & DOME_LOCK:
             self._step(now, DOME_LOCK, self._dome, wanted)
-        if self.told & COVER_BAR:
-            self.told &= ~COVER_LOCK  # I6, even where the lock's release still waits for its budget
         if self._owed_drive:
             self._drive_owed(now, self._owed_drive, dome_closed)
 
@@ -178,6 +184,10 @@ class Bolts:
         """True while the bolt of mask `bit` rests for a scan before it is driven the other way."""
         bolt = self._lock if bit == COVER_LOCK else self._bar if bit == COVER_BAR else self._dome
         return bolt.turning()
+
+    def lock_ready(self, now):
+        """True when the lock's budget bears a shake: locking is never postponed, so the shake must be."""
+        return self._lock.ready(now)
 
     def left(self, now):
         """Return the ms until step() has something to do, while the same is wanted."""

@@ -28,6 +28,8 @@ F_CLOCK_STALLED = const(12)
 F_SCAN_OVERRUN = const(13)
 FRONT_BOARD = const(0x20)
 SHAKING = const(2)
+START = const(0x0040)
+LEVER = const(0x0080)
 FAULT = const(7)
 PAYOUT = const(5)
 FLAG_SERVICE = const(0x04)
@@ -172,6 +174,8 @@ class Core:
         if not self.round.judged and not self._judge(now):
             return
         self.round.told = told
+        if toggled & (START | LEVER):
+            self.round.lock_spent = not self.bolts.lock_ready(now)
         self.round.scan(now, self.inputs, toggled)
         out = self._guarded()
         if (out ^ told) & BOLTS or self.bolts.busy:

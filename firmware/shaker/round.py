@@ -159,6 +159,7 @@ class Round:
         self.agitator = agitator
         self.judged = False
         self.told = 0  # outputs of the scan before, set by the owner
+        self.lock_spent = False  # the lock's budget does not bear a shake now, set by the owner
         self.t_s = 0  # uptime: whole seconds, and the milliseconds of the next; set by the owner
         self.t_ms = 0
         self.settings_bad = False  # causes that persist outside the table
@@ -466,8 +467,8 @@ class Round:
             return WHY_WRONG_PHASE
         if levels & SERVICE:
             return WHY_SERVICE
-        if self.told & COVER_BAR:
-            # Its release still waits for the bolt's budget, so the lock could not go on (I2, I6).
+        if self.told & COVER_BAR or self.lock_spent:
+            # The bar's release still waits for its budget, or the lock's is spent: it could not be locked.
             return WHY_NOT_COVERED
         # COVERED: no payout is outstanding.
         why = interlock.may_shake(levels, False, self._seen == _SEEN_BOTH)
