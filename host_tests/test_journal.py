@@ -1025,6 +1025,39 @@ def test_bits_flipped_anywhere_on_the_chip():
     assert tried > 100
 
 
+def test_a_flip_in_the_last_write_undoes_that_write_alone_or_is_told():
+    """What JOURNAL.md says it cannot know: LittleFS goes back by one commit, to the append before."""
+    bench = Bench(PARTITION)
+    bench.start()
+    undone = told = 0
+    for n in range(16):
+        assert bench.journal.newest is not None
+        before = bytes(bench.journal.newest)
+        bench.flash.trace = trace = []
+        for _ in range(n % 3):
+            bench.put(names.EV_COVERED)
+        bench.one(names.EV_UNCOVERED)
+        bench.flash.trace = None
+        after = bytes(bench.journal.newest)
+        kept = bench.keep_here()
+        for kind, block, offset, size in trace:
+            for at in range(block * 4096 + offset, block * 4096 + offset + size, 61):
+                if kind != "program" or kept[0][at] == 0xFF:
+                    continue
+                bench.flash.data[:] = kept[0]
+                bench.flash.data[at] ^= 1 << (at % 8)
+                journal = Journal(bench.storage.mount(), bench.tail)
+                journal.open()
+                if journal.problem:
+                    told += 1
+                    assert journal.last >= seq_of(before)
+                else:
+                    undone += journal.newest == before
+                    assert journal.newest in (before, after) and journal.last == seq_of(journal.newest)
+        bench.back_to(kept)
+    assert undone > 20 and told > 20
+
+
 def test_stale_tail_and_marks_never_come_back():
     bench = Bench(DEFAULT)
     bench.start()
