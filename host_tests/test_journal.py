@@ -148,6 +148,26 @@ def test_lost_tells_from_the_first_never_acknowledged_to_the_last_dropped():
     assert len(lost(bench.journal)) == 2, "no loss is told again"
 
 
+@pytest.mark.parametrize(("at_once", "size"), [(32, 256), (51, 306)])
+def test_unless_told_otherwise_it_holds_five_segments_of_256_and_two_records_in_the_tail(at_once, size):
+    bench = Bench()
+    journal = Journal(bench.files)
+    journal.open()
+    while journal.last < 6 * size:
+        for _ in range(at_once):
+            bench.put(names.EV_COVERED)
+        journal.append(bench.queue)
+        journal.ack(journal.last)
+    assert journal._segments == [1 + n * size for n in range(1, 6)]
+    bench.put(names.EV_BOOT)
+    journal.append(bench.queue)  # begins the next one
+    for held in (64, 128, 128):
+        bench.put(names.EV_COVERED)
+        journal.append(bench.queue)
+        assert bench.files.size("tail.log") == held
+    assert journal._tail_n == 0
+
+
 def test_a_single_event_more_that_is_lost_is_told():
     bench = Bench(DEFAULT, segment=1, keep=3)
     bench.start()
@@ -484,9 +504,9 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
             True,
             0,
         )
-        with pytest.raises(OSError):
+        with pytest.raises(OSError) as caught:
             journal.append(bench.queue)
-        assert bench.queue.count == 1
+        assert caught.value.args == (19,) and bench.queue.count == 1
         assert not journal.read(1, bytearray(64))
 
 
