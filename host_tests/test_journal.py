@@ -1130,12 +1130,12 @@ def test_a_mark_repeats_the_state_and_has_a_time_and_no_arguments_of_its_own():
     bench.put(names.EV_RESULT, 1, 0x01020304, 0x05060708, b=2)
     bench.queue.text(b"eighteen letters..")
     bench.append()
-    result = bytes(bench.journal.newest)
+    result = bytes(bench.journal.newest or b"")
     bench.boot()
     bench.journal.unix_base = 1_900_000_000
     for what in (record.MARK_ALIVE, record.MARK_CLEAN):
         bench.journal.mark(what, 61, 5)
-        mark = bytes(bench.journal.newest)
+        mark = bytes(bench.journal.newest or b"")
         assert mark[:2] == bytes([record.KIND_MARK, what])
         assert struct.unpack_from("<IIIH", mark, 4) == (2, 2, 61, 5)
         assert struct.unpack_from("<I", mark, 20) == (1_900_000_061,)
