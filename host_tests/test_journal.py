@@ -511,11 +511,12 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
 
 
 class Refusing:
-    """Files of which one cannot be opened."""
+    """Files of which one can be opened `times` only."""
 
-    def __init__(self, files, name):
+    def __init__(self, files, name, times=0):
         self._files = files
         self._name = name
+        self._times = times
 
     def __getattr__(self, name):
         return getattr(self._files, name)
@@ -523,7 +524,9 @@ class Refusing:
     def open(self, name, mode):
         """Open, or refuse."""
         if name == self._name:
-            raise OSError(5)
+            self._times -= 1
+            if self._times < 0:
+                raise OSError(5)
         return self._files.open(name, mode)
 
 
@@ -535,6 +538,17 @@ def test_an_older_segment_that_cannot_be_read_is_not_held():
     assert journal.ok and journal.problem == segment_name(oldest) + ": 5"
     assert (journal.first, journal.last) == (second, bench.journal.last)
     assert not journal.read(oldest, bytearray(64)) and journal.read(second, bytearray(64))
+
+
+def test_a_newest_segment_that_cannot_be_read_behind_its_header_uses_up_what_it_may_hold():
+    bench = small(PARTITION)
+    bench.files.remove("tail.log")
+    newest = bench.journal._segments[-1]
+    journal = Journal(Refusing(bench.files, segment_name(newest), times=2), bench.tail, 16, 3)
+    journal.open()
+    assert not journal.ok and journal.problem == segment_name(newest) + ": 5"
+    assert journal.last == newest - 1 + 16 >= bench.journal.last - bench.journal._tail_n
+    assert journal.newest is not None and seq_of(journal.newest) == newest - 1
 
 
 @pytest.mark.parametrize("damaged", [0, 2])
@@ -1420,6 +1434,46 @@ def test_a_checkpoint_has_the_form_of_its_page():
     bench.boot()
     assert [bench.journal.summary(n)["round"] for n in range(1, 11)] == numbers
     assert bench.journal.summary(10)["dice"] == (2, 2, 5)
+
+
+def test_the_first_checkpoint_of_a_device_is_all_zero_but_for_its_form():
+    bench = Bench()
+    bench.start()
+    with bench.files.open(segment_name(1), "rb") as f:
+        data = f.read()
+    assert data[:20] == b"SHKJ" + struct.pack("<HHIII", 1, 512, 1, 1, 0) and data[20:508] == bytes(488)
+
+
+def test_a_checkpoint_that_holds_nothing_does_not_cost_its_own_segment():
+    bench = Bench()
+    bench.start()
+    bench.one(names.EV_COVERED)
+
+    def change(data):
+        data[12:16] = struct.pack("<I", 1000)
+        data[508:512] = struct.pack("<I", binascii.crc32(data[:508]))
+        return data
+
+    rewrite(bench, segment_name(1), change)
+    bench.boot()
+    assert bench.journal.ok and bench.journal.first == 1
+    bench.one(names.EV_LINK)
+    assert [name for name, _ in events(bench.journal)] == ["boot", "covered", "link"]
+
+
+@pytest.mark.parametrize(("number", "ours"), [(4, False), (5, True), (21, True), (22, False)])
+def test_a_segment_without_its_header_is_known_by_a_number_near_its_name(number, ours):
+    bench = Bench()
+    bench.start()
+    rec = bytearray(bench.journal.newest)
+    rec[4:8] = struct.pack("<I", number)
+    rec[60:] = struct.pack("<I", binascii.crc32(rec[:60]))
+    bench.files.remove(segment_name(1))
+    with bench.files.open(segment_name(5), "wb") as f:
+        f.write(b"\x5a" * 512 + rec)
+    bench.boot()
+    assert bench.journal.blank != ours and bench.journal.problem == segment_name(5) + ": damaged"
+    assert bench.journal.last == (number if ours else 0)
 
 
 def test_a_checkpoint_tells_what_is_held_and_what_was_told_as_lost():
