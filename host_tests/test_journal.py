@@ -563,6 +563,18 @@ def test_a_tail_that_cannot_be_read_uses_up_what_it_may_hold(damaged):
     assert journal.last == held + bench.tail >= bench.journal.last
 
 
+def test_damage_at_the_end_of_the_segment_and_in_the_tail_adds_up():
+    bench = small(PARTITION)
+    bench.one(names.EV_COVERED)
+    last = bench.journal.last
+    assert bench.journal._tail_n == 1
+    newest = segment_name(bench.journal._segments[-1])
+    rewrite(bench, newest, lambda data: data[:-64] + bytes(64))
+    rewrite(bench, "tail.log", lambda data: bytes(64))
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.last == last
+
+
 class Sizeless:
     """Files whose sizes cannot be told."""
 
@@ -1191,6 +1203,16 @@ def test_clean_and_short_boots():
     assert bench.journal.short_boots == 0
 
 
+@pytest.mark.parametrize(("what", "short"), [(record.MARK_ALIVE, 0), (record.MARK_CLEAN, 0), (3, 1)])
+def test_a_mark_tells_whatever_its_time_that_a_boot_was_no_short_one(what, short):
+    bench = Bench()
+    bench.start()
+    bench.journal.mark(what, 3)
+    bench.one(names.EV_COVERED)
+    bench.boot()
+    assert bench.journal.short_boots == short and not bench.journal.clean
+
+
 def test_short_boots_are_counted_over_segment_changes():
     bench = Bench(PARTITION, segment=4, keep=3)
     for n in range(30):
@@ -1465,7 +1487,7 @@ def test_a_checkpoint_that_holds_nothing_does_not_cost_its_own_segment():
 def test_a_segment_without_its_header_is_known_by_a_number_near_its_name(number, ours):
     bench = Bench()
     bench.start()
-    rec = bytearray(bench.journal.newest)
+    rec = bytearray(bench.journal.newest or b"")
     rec[4:8] = struct.pack("<I", number)
     rec[60:] = struct.pack("<I", binascii.crc32(rec[:60]))
     bench.files.remove(segment_name(1))
