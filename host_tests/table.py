@@ -188,10 +188,10 @@ class Table:
         """Let on_read and on_scan see every scan of this boot."""
         if not self.on_scan:
             return
-        from shaker import board, link
+        from shaker import app, board
 
         reader = board.reader
-        send = link.Link.send
+        step = app.App.step
 
         def watched_reader(mem):
             read = reader(mem)
@@ -202,12 +202,12 @@ class Table:
 
             return watched_read
 
-        def watched_send(link):
-            send(link)
+        def watched_step(app):
+            step(app)
             self.on_scan()
 
         board.reader = watched_reader
-        link.Link.send = watched_send
+        app.App.step = watched_step
 
     def _execute(self, name, place):
         with open(self.program + "/" + name) as f:

@@ -43,6 +43,97 @@ def emit(bench, n=1, event=names.EV_COVERED):
         bench.journal.append(bench.queue)
 
 
+# -- What need not be called ------------------------------------------------------------------------
+
+deeds = st.lists(
+    st.tuples(
+        st.sampled_from(
+            (
+                "emit",
+                "emit",
+                "many",
+                "ack",
+                "hello",
+                "status",
+                "replay",
+                "noise",
+                "pulse",
+                "fail",
+                "lost",
+                "verify",
+            )
+        ),
+        st.integers(0, 12),
+        st.sampled_from([5, 10, 50, 250, 255, 700, 1000, 2000, 6000]),
+    ),
+    min_size=1,
+    max_size=14,
+)
+
+
+def do(bench, deed, n, number):
+    """Let happen to the device what `deed` names."""
+    pipe = bench.pipe
+    if deed in ("emit", "many"):
+        for _ in range(n if deed == "emit" else 20):
+            bench.device.emit(names.EV_COVERED)
+    elif deed == "ack":
+        bench.journal.ack(min(bench.journal.last, bench.journal.acked + n))
+    elif deed == "hello":
+        pipe.to_device(host.encode(number, "hello", {"nonce": "a1b2c3d4e5f60718"}))
+    elif deed == "status":
+        pipe.to_device(host.encode(number, "status", {}))
+    elif deed == "replay":
+        pipe.to_device(host.encode(number, "replay", {"from": 1 + n}))
+    elif deed == "verify":
+        pipe.to_device(host.encode(number, "verify", {"nonce": "a1b2c3d4e5f60718"}))
+    elif deed == "noise":
+        pipe.to_device(b"$" + bytes(range(n * 9)))
+    elif deed == "pulse":
+        bench.device.pulsing = not bench.device.pulsing
+    elif deed == "fail":
+        bench.journal.fails = not bench.journal.fails
+        bench.device.state.faults = n & 1 and 1 << (names.F_JOURNAL_FAILED - 1)
+    else:
+        bench.journal.damaged = set(range(bench.journal.last, bench.journal.last + 3 * n))
+
+
+@settings(deadline=None, max_examples=150)
+@given(deeds, st.sampled_from(ORIGINS), st.sampled_from([0, 57]))
+def test_what_is_not_called_would_have_done_nothing(deeds, origin, rate):
+    plain = Bench(origin=origin, pipe=Pipe(rate))
+    quick = Bench(origin=origin, pipe=Pipe(rate))
+    plain.plain = True
+    for number, (deed, n, ms) in enumerate(deeds, 1):
+        for bench in (plain, quick):
+            do(bench, deed, n, number)
+        for _ in range(ms // Bench.SCAN_MS):
+            plain.scan()
+            quick.scan()
+            assert quick.pipe.from_device() == plain.pipe.from_device()
+            assert quick.link.up == plain.link.up
+    assert quick.link.counters() == plain.link.counters()
+    assert quick.journal.records == plain.journal.records
+
+
+def test_a_line_with_nothing_to_say_is_left_alone():
+    bench = Bench()
+    emit(bench)
+    watch(bench, 100)
+    filled = []
+    fill = bench.link.fill
+    bench.link.fill = lambda now: (filled.append(bench.now), fill(now))
+    bench.run(10_000)
+    assert len(filled) < 60
+
+
+def test_the_search_for_a_readable_event_goes_on_in_the_next_scan():
+    bench = Bench()
+    bench.journal.damaged = set(range(1, 60))
+    emit(bench, 60)
+    assert [seq for _, seq in watch(bench, 60)] == [60]
+
+
 # -- Delivery --------------------------------------------------------------------------------------
 
 

@@ -137,17 +137,21 @@ class App:
         """One scan: read, decide, make durable, write, talk."""
         core = self.core
         link = self.link
-        link.receive()
         now = self._ticks()
-        if not core.agitator.pulsing and core.round.judged:
-            link.handle(now)
+        if core.agitator.pulsing or not core.round.judged:
+            link.receive()
+        else:
+            link.listen(now)
         before = core.outputs
-        if self._turn(now):
+        if self._turn(now) or self._leaving:
             self._act(before)
             self._show()
-        if not core.agitator.pulsing:
-            self._chores(now)
-        link.send()
+            if not core.agitator.pulsing:
+                self._chores()
+        if core.agitator.pulsing or not core.round.judged:
+            link.send()
+        else:
+            link.speak(now)
         if core.moved:
             self._feed()
 
@@ -197,11 +201,8 @@ class App:
                 self._status = status
                 board.status(status[0], status[1], status[2])
 
-    def _chores(self, now):
-        core = self.core
-        if core.round.judged:
-            self.link.fill(now)
-        if not self._alive and core.round.t_s >= _ALIVE_S:
+    def _chores(self):
+        if not self._alive and self.core.round.t_s >= _ALIVE_S:
             self._alive = True
             try:
                 self.journal.mark(MARK_ALIVE)

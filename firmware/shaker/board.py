@@ -150,6 +150,15 @@ def reader(mem):
     return read
 
 
+def _folded(ticks_ms):
+    """Return ticks(): the millisecond clock, folded to 2^30."""
+
+    def ticks(ticks_ms=ticks_ms):
+        return fold(ticks_ms())
+
+    return ticks
+
+
 class Board:
     """The hardware of one shaker. `settings` gives pulse_ms (100-300), duty (20-100 %) and layouts (1-4).
 
@@ -176,6 +185,7 @@ class Board:
             self._levels[outputs] = (i & 1 and _ENABLE_BIT) | (i & 2 and _FRONT_BIT) | (i & 4 and _ALARM_BIT)
         self._open_agitator(settings)
         self._open_bolts()
+        self.ticks = _folded(time.ticks_ms)
         self.read = reader(mem32)
         self.write = self._writer(mem32)
 
@@ -353,10 +363,6 @@ class Board:
             self._status.write()
 
     # -- clock, watchdog, chip ---------------------------------------------------------------------
-
-    def ticks(self):
-        """Return the millisecond clock, folded to 2^30."""
-        return fold(time.ticks_ms())
 
     def sleep_ms(self, n):
         """Sleep `n` ms."""

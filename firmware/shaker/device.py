@@ -143,4 +143,5 @@ class Device:
             busy_round = s.flags & FLAG_BETS or s.phase != FAULT
             return "round-open" if busy_round else "wrong-phase"
         self.reboot_asked = True
+        self._core.wake()
         return None

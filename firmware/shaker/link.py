@@ -52,6 +52,11 @@ class Link:
         self._heard = 0  # tick of the last valid frame
         self._reply = None  # text that waits to be sent
         self._beat = None  # tick of the next heartbeat
+        # Nothing to say until a tick, while the journal ends here and the host has acknowledged up to there.
+        self._silent = False
+        self._silent_until = 0
+        self._silent_last = 0
+        self._silent_acked = 0
         self._read = bytearray(_READ)
         self._ring = bytearray(RING)
         self._ring_at = 0
@@ -108,6 +113,30 @@ class Link:
 
     # -- Outside the pulses ------------------------------------------------------------------------
 
+    def listen(self, now):
+        """receive(), and handle(now) when that has something to do."""
+        if self._uart.any():
+            self.receive()
+        if (
+            self._ring_n
+            or self.session.verifying
+            or (self.up and ticks_diff(now, self._heard) > HOST_LOST_MS)
+        ):
+            self.handle(now)
+
+    def speak(self, now):
+        """fill(now) when that may have something to do, and send()."""
+        if self._tx_at == self._tx_end and self._silent and self._reply is None:
+            journal = self._journal
+            if (
+                journal.last == self._silent_last
+                and journal.acked == self._silent_acked
+                and ticks_diff(self._silent_until, now) > 0
+            ):
+                return
+        self.fill(now)
+        self.send()
+
     def handle(self, now):
         """Carry out at most one frame that has arrived; notice a host that went away."""
         if self._device.pulsing or self._reply is not None:
@@ -149,6 +178,7 @@ class Link:
         """
         if self._device.pulsing or self._tx_end - self._tx_at >= CHUNK:
             return
+        self._silent = False
         text = None
         if self._queue.count == 0 or self._device.faults & _JOURNAL_FAILED_BIT:
             if self._reply is not None:
@@ -159,13 +189,31 @@ class Link:
                 text = lines.heartbeat(self._device, self._journal)
         if text is None:
             text = self._event(now)
-        if text is not None:
+        if text is None:
+            self._fall_silent(now)
+        else:
             line = wrap(text)
             rest = self._tx_end - self._tx_at
             self._tx[:rest] = self._tx[self._tx_at : self._tx_end]
             self._tx_at = 0
             self._tx_end = rest + len(line)
             self._tx[rest : self._tx_end] = line
+
+    def _fall_silent(self, now):
+        """Nothing was to be said: find out until when that holds if nothing happens."""
+        journal = self._journal
+        if self._replay or self._reply is not None or self._beat is None:
+            return
+        if self._flying < WINDOW and max(self._next, journal.acked + 1) <= journal.last:
+            return  # the search for a readable record goes on
+        until = self._beat
+        for i in range(self._flying):
+            if ticks_diff(until, self._due[i]) > 0:
+                until = self._due[i]
+        self._silent = ticks_diff(until, now) > 0
+        self._silent_until = until
+        self._silent_last = journal.last
+        self._silent_acked = journal.acked
 
     @property
     def idle(self):

@@ -226,6 +226,9 @@ class Bench:
         self.verifier = Verifier()
         self.origin = origin
         self.now = 0
+        self.plain = (
+            False  # all of the link's methods in every scan, and not only those that have to be called
+        )
         self._random = 0
         self._rest = b""
         self.link = Link(
@@ -247,16 +250,26 @@ class Bench:
         self.now += self.SCAN_MS
         self.device.now = self.now
         ticks = (self.origin + self.now) & 0x3FFFFFFF
-        self.link.receive()
+        link = self.link
+        quick = not self.device.pulsing and not self.plain
+        if quick:
+            link.listen(ticks)
+        else:
+            link.receive()
         if not self.device.pulsing:
-            self.link.handle(ticks)
+            if self.plain:
+                link.handle(ticks)
             if self.queue.count:
                 try:
                     self.journal.append(self.queue)
                 except OSError:
                     pass  # as the application does: later
-            self.link.fill(ticks)
-        self.link.send()
+            if self.plain:
+                link.fill(ticks)
+        if quick:
+            link.speak(ticks)
+        else:
+            link.send()
 
     def run(self, ms, host=None):
         """Play `ms` of scans, with a host if there is one."""
