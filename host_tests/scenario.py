@@ -14,6 +14,11 @@ REPLIES = (
     "ok", "bad-frame-kind", "unknown-command", "bad-argument", "wrong-phase", "cover-on", "cause-present",
     "round-open", "id-reused", "id-old", "busy", "no-key", "bad-mac", "no-session",
 )  # fmt: skip
+# Every field an event can have (PROTOCOL.md, Events).
+EVENT_FIELDS = (
+    "seq", "boot", "t", "at", "ev", "ph", "rd", "rep", "adopted", "auth", "cause", "clean", "code", "dice",
+    "field", "from", "key", "on", "place", "pulses", "to", "type", "up", "ver", "was", "what", "why", "win",
+)  # fmt: skip
 LIMIT_MS = 10000
 EVENT_MS = 200
 REPLY_MS = 1000
@@ -158,7 +163,16 @@ class _Parser:
     def signals(self, words, inputs_only=False):
         if not words:
             self.fail("NAME=VALUE is missing")
-        return [self.signal(word, inputs_only) for word in words]
+        pairs = []
+        for word in words:
+            self.add(pairs, self.signal(word, inputs_only))
+        return pairs
+
+    def add(self, pairs, pair):
+        """Add one (name, value); a name that stands twice cannot be meant."""
+        if pair[0] in [name for name, _ in pairs]:
+            self.fail("'%s' stands twice" % pair[0])
+        pairs.append(pair)
 
     def event(self, words):
         if not words:
@@ -168,7 +182,9 @@ class _Parser:
         pairs = []
         for word in words[1:]:
             name, value = self.pair(word)
-            pairs.append((name, value))
+            if name not in EVENT_FIELDS:
+                self.fail("no event has a field '%s'" % name)
+            self.add(pairs, (name, value))
         return words[0], pairs
 
     def option(self, scenario, words):
@@ -279,7 +295,7 @@ class _Parser:
         pairs = []
         for word in words[1:]:
             name, value = self.pair(word)
-            pairs.append((name, scalar(value)))
+            self.add(pairs, (name, scalar(value)))
         return Step("host", self.line, pairs, word=words[0])
 
 

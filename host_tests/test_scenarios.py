@@ -1,5 +1,7 @@
 """Every scenario file on both interpreters, and every way to write one wrongly."""
 
+import inspect
+import re
 import subprocess
 import sys
 
@@ -7,6 +9,7 @@ import pytest
 
 import play
 import scenario
+from shaker import lines
 
 FOLDER = play.HERE / "scenarios"
 FILES = sorted(FOLDER.glob("**/*.scn"))
@@ -117,6 +120,12 @@ def test_a_table_that_does_so_passes(what, played):
     assert played[what][1] == []
 
 
+def test_every_field_of_an_event_can_be_asked_for():
+    source = inspect.getsource(lines)
+    said = re.findall(r'[{,]"([a-z]+)":', source[source.index("def event(") : source.index("def _text(")])
+    assert set(scenario.EVENT_FIELDS) == set(said)
+
+
 # -- lines that are no scenario -----------------------------------------------------------------------------
 
 BAD = [
@@ -130,6 +139,8 @@ BAD = [
     ("set latch_c=open", "latch_c"),
     ("set latch_a=on", "on"),
     ("set phase=IDLE", "phase"),
+    ("set cover=on cover=off", "'cover' stands twice"),
+    ("expect phase=IDLE phase=FAULT", "'phase' stands twice"),
     ("set agitator=on", "agitator"),
     ("set motion=dead", "dead"),
     ("cover now", "now"),
@@ -168,6 +179,8 @@ BAD = [
     ("expect event betsopen", "betsopen"),
     ("expect event paid rd", "rd"),
     ("expect event refused within", "within"),
+    ("expect event refused reason=start", "no event has a field 'reason'"),
+    ("expect event refused what=start what=bell", "'what' stands twice"),
     ("expect reply", "reply"),
     ("expect reply fine", "fine"),
     ("expect reply ok now", "reply"),
@@ -184,6 +197,7 @@ BAD = [
     ("release never", "never"),
     ("host", "command"),
     ("host result dice", "dice"),
+    ("host result dice=1,2,3 dice=1,2,4", "'dice' stands twice"),
     ("raw \\xg0", "\\x"),
     ("raw \\x4", "\\x"),
     ("raw \\q", "\\q"),

@@ -35,6 +35,7 @@ def test_every_command_explains_itself(words, capsys):
         ("send", "--port", "x", "result", "1,2,7"),
         ("send", "--port", "x", "rounds"),
         ("send", "--port", "x", "status", "now"),
+        ("send", "--port", "x", "statsu"),
         ("send", "--port", "x", "paid"),
         ("send", "--port", "x", "--key-file", "no-such-file", "paid"),
         ("provision", "--port", "x"),

@@ -15,6 +15,8 @@ NUMBERS = ("n", "from", "seq", "at")
 
 def argument(cmd: str, word: str | None) -> dict[str, Any]:
     """Return the argument of `cmd` from a word of the command line. `time` without one means now."""
+    if cmd not in protocol.COMMANDS:
+        raise Usage(f"There is no command {cmd!r}; there are {', '.join(sorted(protocol.COMMANDS))}.")
     name = protocol.ARGUMENTS.get(cmd)
     if cmd == "time" and word is None:
         return {"at": int(time.time())}
