@@ -1351,6 +1351,23 @@ def test_a_round_that_another_follows_unpaid_tells_no_dice():
     assert (summary["round"], summary["end"], summary["repeat"], summary["dice"]) == (1, "aborted", 0, None)
 
 
+def test_a_shake_that_a_fault_ended_is_told_of_at_once():
+    bench = Bench()
+    bench.start()
+    bench.state.round = 1
+    bench.state.phase = names.SHAKING
+    bench.one(names.EV_SHAKE_START)
+    assert bench.journal.summary(1) is None
+    bench.state.phase = names.FAULT
+    bench.state.origin = names.SHAKING
+    bench.one(names.EV_FAULT, names.F_OPENED_IN_SHAKE, 1)
+    for _ in range(2):
+        summary = bench.journal.summary(1)
+        assert summary is not None and (summary["round"], summary["end"]) == (1, "aborted")
+        assert bench.journal.summary(2) is None
+        bench.one(names.EV_CLEAR, names.F_OPENED_IN_SHAKE)
+
+
 def test_an_end_of_a_round_that_is_not_known_is_no_round():
     bench = Bench(PARTITION, segment=16, keep=3)
     bench.start()
