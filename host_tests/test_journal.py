@@ -305,6 +305,28 @@ def test_what_is_left_out_leaves_no_trace_wherever_the_others_go(flags):
     assert [name for name, _ in events(bench.journal)[last:]] == ["time"] * (2 * bench.tail - 1)
 
 
+def test_what_is_left_out_only_when_a_write_is_tried_again_keeps_no_number():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.required = True
+    bench.boot()
+    bench.start()
+    for _ in range(12):
+        bench.round()
+    files = Late(bench.files)
+    bench.journal = Journal(files, bench.tail, 16, 3)
+    bench.journal.open()
+    last = bench.journal.last
+    bench.put(names.EV_REFUSED)
+    bench.put(names.EV_TIME)
+    files.refusing = 1
+    with pytest.raises(OSError):
+        bench.journal.append(bench.queue)
+    bench.journal.required = True
+    bench.journal.append(bench.queue)
+    bench.boot()
+    assert [name for name, _ in events(bench.journal)[last:]] == ["time"] and bench.journal.last == last + 1
+
+
 def test_a_full_required_journal_keeps_a_cover_on_or_off_open_bets():
     bench = Bench(PARTITION, segment=16, keep=3)
     bench.required = True
@@ -457,6 +479,10 @@ def test_full_and_required_refuses_the_round_and_keeps_everything():
     waiting = bench.queue.count
     last = bench.journal.last
     assert waiting and bench.journal.first == 1
+    bench.journal.ack(last - 1)
+    assert not bench.journal.room(True)
+    bench.journal.ack(last)
+    assert bench.journal.room(True), "now the oldest segment may go"
     for name in bench.files.listdir():
         if name.startswith("foreign"):
             bench.files.remove(name)
@@ -985,6 +1011,23 @@ def test_events_behind_skipped_numbers_are_found():
     assert [rec[40:42] for name, rec in events(bench.journal) if name == "lost"] == [b"\0\1"]
 
 
+@pytest.mark.parametrize(("acked", "told"), [(3, [(4, 5)]), (4, [(5, 5)]), (5, [])])
+def test_damaged_events_that_the_host_has_are_not_told_of(acked, told):
+    bench = Bench(PARTITION)
+    bench.start()
+    for _ in range(4):
+        bench.one(names.EV_COVERED)
+    rewrite(bench, "tail.log", lambda data: data[:-128] + bytes(128))
+    bench.boot()
+    assert bench.journal.last == 5
+    bench.journal.ack(acked)
+    for _ in range(2):
+        bench.one(names.EV_LINK)
+        assert lost(bench.journal) == told
+    bench.boot()
+    assert bench.journal.last == 7 + len(told) and bench.journal.ok
+
+
 def test_damaged_leftovers_in_the_tail_are_told_of_once():
     bench = Bench(PARTITION)
     bench.start()
@@ -1166,6 +1209,8 @@ def test_a_mark_repeats_the_state_and_has_a_time_and_no_arguments_of_its_own():
         assert struct.unpack_from("<IIIH", mark, 4) == (2, 2, 61, 5)
         assert struct.unpack_from("<I", mark, 20) == (1_900_000_061,)
         assert mark[2:4] == result[2:4] and mark[24:40] == result[24:40] and mark[40:60] == bytes(20)
+    bench.journal.mark(record.MARK_CLEAN)
+    assert struct.unpack_from("<IH", bench.journal.newest or b"", 12) == (0, 0)
 
 
 def test_clean_and_short_boots():
