@@ -280,6 +280,7 @@ class Tree:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 5))
         resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
         os.chdir(self.root)
+        sys.dont_write_bytecode = False  # whatever the environment wants elsewhere: half of the time
         sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT / "host_tests"]
         hypothesis.settings.register_profile(
             "mutants",
