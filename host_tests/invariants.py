@@ -341,6 +341,7 @@ class Watch:
         now = world.now
         if app.core.outputs & names.COVER_LOCK and app.core.outputs & names.COVER_BAR:
             self.fail("I6: cover_lock and cover_bar are commanded together")
+        stalled = self._stalled + now - self._last_at  # the flash may have held up this very scan
         for i in range(3):
             name = _BOLTS[i]
             drives = self._drives[name]
@@ -349,10 +350,10 @@ class Watch:
                 drive = drives[-1]
                 if direction != drive[3] or self._scans_here == 1:
                     drive[1] = now
-                elif now - drive[0] > self.bolt_ms + self._stalled - drive[2]:
+                elif now - drive[0] > self.bolt_ms + stalled - drive[2]:
                     self.fail("I6: %s driven for %d ms" % (name, now - drive[0]))
             if direction and not (drives and drives[-1][1] is None):
-                drives.append([now, None, self._stalled, direction])
+                drives.append([now, None, stalled, direction])
                 while drives[0][1] is not None and drives[0][1] < now - MINUTE_MS:
                     drives.pop(0)
         if on["cover_lock"] and on["cover_bar"] and self._since > LATE_SCANS:
