@@ -41,6 +41,15 @@ def test_the_time_line_of_a_default_shake_at_every_clock(start):
     assert agitator.begun == 3
 
 
+def test_a_shake_that_follows_another_is_neither_done_nor_begun():
+    _, done, agitator = shake(Options())
+    assert done and agitator.done and agitator.begun == 3
+    agitator.start(done)
+    assert not agitator.done and agitator.begun == 0
+    agitator.step(done + 600)
+    assert not agitator.done and agitator.begun == 1
+
+
 settings = st.fixed_dictionaries(
     {
         "bolt_ms": st.integers(200, 2000),
