@@ -51,7 +51,7 @@ MODULES = {
     "inputs": (1, ["test_inputs.py"], ["test_literals.py"]),
     "agitator": (1, ["test_agitator.py"], ["test_literals.py"]),
     "journal": (
-        8,
+        4,
         ["test_journal.py", "-k", f"not interpreter and not ({_SLOW})"],
         ["test_journal.py", "-k", f"not interpreter and ({_SLOW})"],
     ),
