@@ -191,13 +191,13 @@ AGITATOR = (
 )
 
 BOLTS = (
-    ("self._spend(now) + 2 > self._size", "False"),
-    ("self._waiting = not (on or self.hasty) and", "self._waiting ="),
+    ("and self._spend(now) + 2 > self._size", "and False"),
+    ("if not (on or self.hasty) and", "if"),
     ("self._lock.hasty = wanted & COVER_BAR", "self._lock.hasty = 0"),
     ("self._step(now, COVER_BAR, self._bar, wanted)", "self._step(now, COVER_BAR, self._bar, wanted << 1)"),
     (
-        "elif self.driving and ticks_diff(now, self._until) >= 0:",
-        "elif self.driving and ticks_diff(now, self._until) > 60:",
+        "elif turn and ticks_diff(now, self._until) >= 0:",
+        "elif turn and ticks_diff(now, self._until) > 60:",
     ),
 )
 

@@ -96,6 +96,45 @@ def test_no_deed_whatever_breaks_the_interlock(deeds, lever, begin):
             assert rig.phase != "FAULT" or out & names.ALARM
 
 
+def counted(rig):
+    """Let each scan of the rig from here on be a list of what the core asked the round in it."""
+    scans = []
+
+    def watched(what, ask):
+        def asked(*args):
+            scans[-1].append(what)
+            return ask(*args)
+
+        return asked
+
+    for what in ("scan", "touch", "left"):
+        setattr(rig.core.round, what, watched(what, getattr(rig.core.round, what)))
+    plant = rig._plant
+    rig._plant = lambda: (scans.append([]), plant())
+    return scans
+
+
+def test_looking_ahead_has_a_scan_of_its_own():
+    rig = Rig(motion=False)
+    scans = counted(rig)
+    rig.go("PAYOUT")
+    assert scans.count(["left"]) > 10 and scans.count(["scan"]) > 10
+    assert ["left", "scan"] not in scans and ["scan", "left"] not in scans
+    assert scans.count([]) > len(scans) * 9 // 10
+
+
+@pytest.mark.parametrize("what", [{"bell": "pressed"}, {"bell": "released"}, {"motion": "moving"}])
+def test_a_key_or_a_movement_at_rest_does_not_have_the_contacts_followed(what):
+    rig = Rig().go("BETTING")
+    rig.set(bell="pressed" if "bell" in what and what["bell"] == "released" else "released")
+    rig.run(1000)
+    scans = counted(rig)
+    rig.set(**what)
+    rig.run(40)
+    assert scans.count(["touch"]) == 1
+    assert scans.index(["touch"]) < scans.index(["scan"] if what == {"bell": "pressed"} else ["left"])
+
+
 @pytest.mark.parametrize("seconds", [63, 64, 65, 130])
 def test_a_table_that_runs_for_minutes_goes_on(seconds):
     rig = Rig()

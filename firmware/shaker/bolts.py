@@ -55,9 +55,10 @@ class Bolt:
 
     def drive(self, now, turn=False):
         """Start driving toward `told` at tick `now` (turn: after a scan's rest), and account for it."""
-        self._spend(now)
-        self._starts[self._next] = now
-        self._next = (self._next + 1) % self._size
+        at = self._next
+        self._starts[at] = now
+        at += 1
+        self._next = at if at < self._size else 0
         if self._used < self._size:
             self._used += 1
         self._turn = turn
@@ -71,21 +72,21 @@ class Bolt:
             self._turn = False
             self.driving = True
             self._until = ticks_add(now, self._ms)
-        elif self.driving and ticks_diff(now, self._until) >= 0:
+        elif turn and ticks_diff(now, self._until) >= 0:
             self.driving = False
+        self._waiting = False
         if on != self.told:
             # A release leaves room for one more drive: the locking that may have to follow.
-            self._waiting = not (on or self.hasty) and self._spend(now) + 2 > self._size
-            if not self._waiting:
-                self.told = on
-                self.drive(now, turn)
-        else:
-            self._waiting = False
-        return self.told
+            if not (on or self.hasty) and self._used + 2 > self._size and self._spend(now) + 2 > self._size:
+                self._waiting = True
+                return True
+            self.told = on
+            self.drive(now, turn)
+        return on
 
     def ready(self, now):
         """True when the budget bears one more drive."""
-        return self._spend(now) < self._size
+        return self._used < self._size or self._spend(now) < self._size
 
     def busy(self):
         """True while time matters to this bolt: driven, turning, or waiting for the budget."""
@@ -144,21 +145,27 @@ class Bolts:
             self._drive_owed(now, self._owed_drive, dome_closed)
 
     def _step(self, now, bit, bolt, wanted):
-        if bolt.step(now, wanted & bit != 0):
+        told = bolt.step(now, wanted & bit != 0)
+        if told:
             self.told |= bit
         else:
             self.told &= ~bit
-        self._note(bit, bolt)
+        if bolt.driving:
+            self.driving |= bit
+            self.busy |= bit
+        else:
+            self._note(bit, bolt)
 
     def _note(self, bit, bolt):
         if bolt.driving:
             self.driving |= bit
-        else:
-            self.driving &= ~bit
-        if bolt.driving or bolt.busy():
             self.busy |= bit
         else:
-            self.busy &= ~bit
+            self.driving &= ~bit
+            if bolt.busy():
+                self.busy |= bit
+            else:
+                self.busy &= ~bit
 
     def _drive_owed(self, now, owed, dome_closed):
         # A restart does not lock an open dome empty: its drive waits until the dome is on.

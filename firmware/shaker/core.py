@@ -28,8 +28,6 @@ F_CLOCK_STALLED = const(12)
 F_SCAN_OVERRUN = const(13)
 FRONT_BOARD = const(0x20)
 SHAKING = const(2)
-START = const(0x0040)
-LEVER = const(0x0080)
 FAULT = const(7)
 PAYOUT = const(5)
 FLAG_SERVICE = const(0x04)
@@ -38,6 +36,11 @@ SCAN_MS = const(5)
 _JUDGE_CALM = const(20)  # scans (100 ms) without a change, at most 1 s, before a restored phase is judged
 _OVERRUN_MS = const(250)
 _LOOK_MS = const(250)  # scan() is called at least at each quarter of a second
+_BEGINNING = const(0x00C0)  # start and lever: with them a shake may begin
+_TOUCH = const(0x17C0)  # keys and motion
+_DECIDE = const(0)
+_LOOK = const(1)
+_REST = const(2)
 _STALLED_SCANS = const(40)  # scans in a row that saw the same tick
 
 
@@ -64,12 +67,14 @@ class Core:
         self.bolts_stay = False  # after a restart storm, or without a known state, no bolt is driven at boot
         self._board = FRONT_BOARD if settings.front_board else 0
         self._queue = queue
+        self._waiting = 0  # events in it before this scan
         self._word = -1
         self._last = 0
         self._still = 0
-        # What the last decision left: nothing to decide (_rest) until an input settles, someone wakes it, or
-        # the millisecond _due of this second has come; the next deadline is then _left ms away.
-        self._rest = False
+        # What the last decision left. While something changes (_DECIDE) each scan decides. Once nothing has,
+        # the scan after it looks ahead (_LOOK); then nothing is decided (_REST) until an input settles,
+        # someone wakes it, or the millisecond _due of this second has come, with the deadline _left ms away.
+        self._rest = _DECIDE
         self._due = 0
         self._left = 0
         self._pending = 0  # faults (mask) found at boot, raised once the phase is judged
@@ -94,7 +99,7 @@ class Core:
 
     def wake(self):
         """Something changed outside a scan (a host command): the next scan must decide again."""
-        self._rest = False
+        self._rest = _DECIDE
         self._due = 0
 
     @property
@@ -119,7 +124,9 @@ class Core:
             dt = inputs.sample(word)
             # Whatever counts, or was an edge in this scan, makes the next scan sample as well.
             self._word = -1 if dt or inputs.counting else word
-        if dt or not self._rest or (ms >= self._due and self._is_due(ms)):
+        if dt and ms < self._due and self._rest == _REST:
+            self.touch(now, dt)
+        elif dt or self._rest == _DECIDE or (ms >= self._due and self._is_due(now, ms)):
             self.decide(now, dt)
 
     def turns(self, read, write):
@@ -131,6 +138,9 @@ class Core:
         the_round = self.round
         inputs = self.inputs
         sample = inputs.sample
+        decide = self.decide
+        touch = self.touch
+        is_due = self._is_due
         due = outputs = driving = toggled = 0
         now = yield False
         word = self._word
@@ -151,7 +161,16 @@ class Core:
                     write(outputs, driving)
                     now = yield False
                     continue
-                self.decide(now, toggled)
+                touch(now, toggled)
+            elif 0 < toggled <= _OVERRUN_MS and ms < 1000 and self.moved and the_round.judged:
+                the_round.t_ms = ms
+                last = now
+                toggled = 0
+                if seen != word:
+                    toggled = sample(seen)
+                    word = -1 if toggled or inputs.counting else seen
+                if toggled or is_due(now, ms):
+                    decide(now, toggled)
             else:
                 self._last = last
                 self._word = word
@@ -159,7 +178,7 @@ class Core:
                 word = self._word
                 last = self._last
                 ms = the_round.t_ms
-            due = self._due if self._rest else 0
+            due = self._due
             outputs = self.outputs
             driving = self.driving
             now = yield True
@@ -170,22 +189,51 @@ class Core:
         toggled: the inputs that have settled at another level in this scan.
         """
         told = self.outputs
-        events = self._queue.count
-        if not self.round.judged and not self._judge(now):
+        the_round = self.round
+        self._waiting = self._queue.count
+        if not the_round.judged and not self._judge(now):
             return
-        self.round.told = told
-        if toggled & (START | LEVER):
-            self.round.lock_spent = not self.bolts.lock_ready(now)
-        self.round.scan(now, self.inputs, toggled)
+        the_round.told = told
+        if toggled & _BEGINNING:
+            the_round.lock_spent = not self.bolts.lock_ready(now)
+        the_round.scan(now, self.inputs, toggled)
+        self._act(now, told)
+
+    def touch(self, now, toggled):
+        """decide() for a scan at rest, in which inputs have settled and no deadline has come.
+
+        Where only keys or the base's movement did, the contacts need not be followed, and without an event
+        the outputs are what they were.
+        """
+        if toggled & ~_TOUCH:
+            self.decide(now, toggled)
+            return
+        the_round = self.round
+        told = self.outputs
+        self._waiting = self._queue.count
+        the_round.told = told
+        if toggled & _BEGINNING:
+            the_round.lock_spent = not self.bolts.lock_ready(now)
+        the_round.touch(now, self.inputs, toggled)
+        if self._waiting != self._queue.count:
+            self._act(now, told)
+        else:
+            self._due = 0
+            self._rest = _LOOK
+
+    def _act(self, now, told):
+        """Work out the outputs after the round has decided; `told`: those before."""
         out = self._guarded()
-        if (out ^ told) & BOLTS or self.bolts.busy:
-            out = self._move_bolts(now, out)
+        bolts = self.bolts
+        if (out ^ told) & BOLTS or bolts.busy:
+            bolts.step(now, out, self.inputs.levels & DOME)
+            self.driving = bolts.driving
+            out = (out & ~BOLTS) | bolts.told
         self.outputs = out
         if self.lamps_hi or self.state.die1:
             self._light()
-        self._rest = False
-        if told == out and events == self._queue.count:
-            self._look_ahead(now)
+        self._due = 0
+        self._rest = _LOOK if told == out and self._waiting == self._queue.count else _DECIDE
 
     def _guarded(self):
         """What may act, by the interlock's last word."""
@@ -200,31 +248,25 @@ class Core:
             self.outputs,
         )
 
-    def _move_bolts(self, now, out):
-        bolts = self.bolts
-        bolts.step(now, out, self.inputs.levels & DOME)
-        self.driving = bolts.driving
-        return (out & ~BOLTS) | bolts.told
-
-    def _look_ahead(self, now):
-        """Nothing has changed: nothing will, until an input settles or the next deadline comes."""
-        left = self.round.left(now, self.inputs.levels)
-        if self.bolts.busy:
-            left = min(left, self.bolts.left(now))
-        if left > 0:
-            self._rest = True
-            self._left = left
-            self._due = self.round.t_ms
-            self._is_due(self._due)
-
-    def _is_due(self, ms):
-        """Has the deadline come, at `ms` of this second? If not, look again in a while."""
-        left = self._left + self._due - ms
+    def _is_due(self, now, ms):
+        """Is there something to decide at `ms` of this second? If not, look again in a while."""
+        if self._rest == _REST:
+            left = self._left + self._due - ms
+        elif self._rest == _LOOK:
+            # Nothing has changed: nothing will, until an input settles or the next deadline comes.
+            left = self.round.left(now, self.inputs.levels)
+            if self.bolts.busy and left > 0:
+                soon = self.bolts.left(now)
+                if soon < left:
+                    left = soon
+        else:
+            return True
         if left <= 0:
             return True
         step = _LOOK_MS - ms % _LOOK_MS
         if left < step:
             step = left
+        self._rest = _REST
         self._due = ms + step
         self._left = left - step
         return False
@@ -249,13 +291,15 @@ class Core:
             the_round.t_ms = ms
             if dt > _OVERRUN_MS and self.agitator.begun and self.state.phase == SHAKING:
                 the_round.fault(F_SCAN_OVERRUN)
-                self._rest = False
+                self._rest = _DECIDE
+                self._due = 0
         else:
             self.moved = False
             self._still += 1
             if self._still >= _STALLED_SCANS and not self.round.clock_bad:
                 self.round.persistent(F_CLOCK_STALLED, True)
-                self._rest = False
+                self._rest = _DECIDE
+                self._due = 0
 
     def _judge(self, now):
         """Judge the restored phase once the contacts have settled; True when it has been judged.

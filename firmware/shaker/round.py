@@ -111,6 +111,7 @@ STROKES = const(3)
 _STROKES_MAX = const(255)  # what the event can say
 _SEEN_BOTH = const(0x6000)  # inputs.LATCH_A_OPEN, LATCH_B_OPEN
 _INVALID = const(0x000A)
+_RUNAWAY_BIT = const(0x0100)  # of F_AGITATOR_RUNAWAY in the mask of faults
 _LONG = const(1 << 28)  # ms: nothing will time out
 _DISTURBING = (F_DOME_OPENED, F_AGITATOR_RUNAWAY, F_SHAKEN_LATE)
 
@@ -190,7 +191,7 @@ class Round:
         """Follow the settled `inputs` (inputs.Inputs) at tick `now`; `toggled`: those that just settled."""
         levels = inputs.levels
         if toggled & _SEEN_BOTH:
-            self.see(levels)
+            self._seen |= levels & _SEEN_BOTH
         if (levels | self._pairs) & _INVALID:
             # What is on its way to another level has not lasted until now, however late this scan is.
             self._watch_pairs(now, levels, ~inputs.counting)
@@ -208,23 +209,39 @@ class Round:
         if self._hold:
             self._holding(now, levels, ~inputs.counting)
 
+    def touch(self, now, inputs, toggled):
+        """scan(), when nothing has changed since a scan that changed nothing, and nothing timed out, but keys
+        and the base's movement (`toggled`).
+        """
+        levels = inputs.levels
+        if toggled & MOTION:
+            code = self.agitator.watch(now, levels & MOTION)
+            if code:
+                self.fault(code)
+        if toggled & KEYS:
+            self._keys(now, levels, toggled)
+        if self._hold:
+            self._holding(now, levels, ~inputs.counting)
+
     def see(self, levels):
         """Remember which latches have been seen open."""
         self._seen |= levels & _SEEN_BOTH
 
     def left(self, now, levels):
         """Return the ms until something times out, if no input changes and no command comes."""
-        left = self.agitator.left(
-            now, 0 if self.state.faults >> (F_AGITATOR_RUNAWAY - 1) & 1 else levels & MOTION
-        )
-        if self._lever and self.state.phase == SHAKING:
+        s = self.state
+        left = _LONG
+        if s.phase == SHAKING and self._lever:
             left = self._lever_left(now)
+        elif s.phase == SHAKING or levels & MOTION:
+            left = self.agitator.left(now, 0 if s.faults & _RUNAWAY_BIT else levels & MOTION)
         if self._hold:
             left = _sooner(left, ticks_diff(self._hold_at, now) + PAID_HOLD_MS)
         if levels & _INVALID:
             left = _sooner(left, self._pairs_left(now, levels))
-        if levels & KEYS & ~self._ignored:
-            left = _sooner(left, self._stuck_left(now, levels & ~self._ignored))
+        levels &= KEYS & ~self._ignored
+        if levels:
+            left = _sooner(left, self._stuck_left(now, levels))
         return left
 
     def emit(self, event, a=0, b=0, x=0, y=0):
@@ -281,9 +298,12 @@ class Round:
         """Let the keys of mask `keys` that are down count only once released; report each once."""
         keys &= ~self._ignored
         self._ignored |= keys
-        for i in range(len(_KEYS)):
+        i = 0
+        while keys:
             if keys & _KEYS[i]:
+                keys &= ~_KEYS[i]
                 self._note(EV_KEY_STUCK, i)
+            i += 1
 
     # -- Faults --------------------------------------------------------------------------------------
 
@@ -368,7 +388,8 @@ class Round:
         if self.cause_present(levels):
             return WHY_CAUSE_PRESENT
         first = s.fault
-        self._clear_others(first)
+        if s.faults != 1 << (first - 1):
+            self._clear_others(first)
         s.faults = 0
         s.fault = 0
         s.phase = self._resume()
@@ -530,31 +551,29 @@ class Round:
         if toggled & SERVICE:
             self._service_key(levels)
         toggled &= levels & KEYS & ~self._ignored
-        if toggled:
-            self._press(now, levels, toggled)
-
-    def _press(self, now, levels, rose):
-        if rose & VOID_KEY:
+        if not toggled:
+            return
+        if toggled & VOID_KEY:
             self._down_at[WHAT_VOID] = now
             why = self.void(levels)
             if why:
                 self._refuse(WHAT_VOID, why)
-        if rose & PAID:
+        if toggled & PAID:
             self._down_at[WHAT_PAID] = now
             self._press_paid(now, levels)
-        if rose & BELL:
+        if toggled & BELL:
             self._down_at[WHAT_BELL] = now
             why = self._bell()
             if why:
                 self._refuse(WHAT_BELL, why)
-        if rose & START:
+        if toggled & START:
             self._down_at[WHAT_START] = now
             why = self._may_start(levels) if not self._lever else self._means_nothing()
             if why:
                 self._refuse(WHAT_START, why)
             else:
                 self._begin_shake(now)
-        if rose & LEVER:
+        if toggled & LEVER:
             self._down_at[WHAT_LEVER] = now
             self._stroke(now, levels)
 
@@ -618,16 +637,22 @@ class Round:
             self.abandon()
 
     def _stuck(self, now, levels):
-        for i in range(len(_KEYS)):
+        levels &= KEYS & ~self._ignored
+        i = 0
+        while levels:
             bit = _KEYS[i]
-            if levels & bit & ~self._ignored and ticks_diff(now, self._down_at[i]) >= STUCK_MS:
-                self.ignore(bit)
+            if levels & bit:
+                levels &= ~bit
+                if ticks_diff(now, self._down_at[i]) >= STUCK_MS:
+                    self.ignore(bit)
+            i += 1
 
     def _stuck_left(self, now, levels):
         left = _LONG
         i = 0
-        while i < 5:
+        while levels:
             if levels & _KEYS[i]:
+                levels &= ~_KEYS[i]
                 left = _sooner(left, ticks_diff(self._down_at[i], now) + STUCK_MS)
             i += 1
         return left
@@ -653,7 +678,7 @@ class Round:
         s.die1 = die1
         s.die2 = die2
         s.die3 = die3
-        s.pack_round()
+        s.pack_dice()
         self._note(EV_RESULT)
         return OK
 
@@ -665,7 +690,7 @@ class Round:
         if levels & COVER:
             return WHY_COVER_ON
         s.die1 = s.die2 = s.die3 = 0
-        s.pack_round()
+        s.pack_dice()
         self._take(T_VOID)
         return OK
 

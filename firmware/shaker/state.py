@@ -54,8 +54,12 @@ class State:
 
     def pack_round(self):
         """Put round, repeat and dice into `rec`."""
+        pack_into("<HII", self.rec, _OFF_REPEAT, self.repeat, 0, self.round)
+        self.pack_dice()
+
+    def pack_dice(self):
+        """Put the dice into `rec`."""
         rec = self.rec
-        pack_into("<HII", rec, _OFF_REPEAT, self.repeat, 0, self.round)
         rec[_OFF_DICE] = self.die1
         rec[_OFF_DICE + 1] = self.die2
         rec[_OFF_DICE + 2] = self.die3
