@@ -1,5 +1,6 @@
 """What `make bench` measures by simulation, against SPEC 12; and what it says when something is missing."""
 
+import json
 import shutil
 
 import pytest
@@ -49,13 +50,35 @@ def test_a_missed_limit_is_counted_and_said(capsys):
     table.row("missed", 11, "ms", 10, readme="missed")
     table.row("too little", 1, "years", 20, True)
     table.row("a peer", 50, "s", 10, against="s")
-    table.show()
     assert table.missed == 2
-    assert [line.split()[-1] for line in capsys.readouterr().out.splitlines()] == [
-        "x",
-        "MISSED",
-        "MISSED",
-        "x",
+    table.row("a target", 22, "", 10, target=True, readme="target")
+    assert table.missed == 2, "a target that is not reached is shown, and no error"
+    table.show()
+    said = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert said == ["x", "MISSED", "MISSED", "x", "MISSED"]
+    assert [figure["limit"] for figure in table.figures] == [
+        "≤ 10 ms (0.50 x)",
+        "≤ 10 ms (1.10 x MISSED)",
+        "≤ 10 (2.20 x MISSED)",
     ]
-    assert [figure["what"] for figure in table.figures] == ["kept", "missed"]
-    assert "MISSED" in table.figures[1]["limit"] and "MISSED" not in table.figures[0]["limit"]
+
+
+def test_what_has_been_reached_may_not_get_worse(capsys):
+    for value, best, missed, words in (
+        (1000, 1000, 0, 1),
+        (1019, 1000, 0, 1),
+        (1021, 1000, 1, 1),
+        (900, 1000, 0, 2),
+        (900, None, 1, 1),
+    ):
+        table = measure.Table()
+        table.reached("a scan", value, best)
+        assert (table.missed, len(table.rows)) == (missed, words)
+        table.show()
+    assert "better than reached.json says" in capsys.readouterr().out
+
+
+def test_what_has_been_reached_is_on_record():
+    reached = json.loads(measure.REACHED.read_text("utf-8"))
+    assert set(reached) == {"at rest, worst phase", "worst scan of all", "nobody on the line"}
+    assert reached["at rest, worst phase"] <= measure.YARDSTICK // 2

@@ -54,7 +54,7 @@ def count(program, *path):
         ]
         places = [*path, BENCH, HERE / "fakes", HERE, FIRMWARE, ".frozen"]
         env = dict(os.environ, MICROPYPATH=":".join(map(str, places)), PYTHONHASHSEED="0")
-        done = subprocess.run(words, env=env, capture_output=True, text=True, errors="replace")
+        done = subprocess.run(words, cwd=name, env=env, capture_output=True, text=True, errors="replace")
         labels = [line[5:] for line in done.stdout.splitlines() if line.startswith("MARK ")]
         if done.returncode or not labels:
             raise RuntimeError(f"{program} under valgrind:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
