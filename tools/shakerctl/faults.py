@@ -131,9 +131,13 @@ FAULTS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "pt": (
             "Cinco arranques seguidos duraram menos de um minuto cada.",
-            "Procure uma alimentação fraca ou uma ficha solta e limpe a avaria; até lá nenhum actuador se move.",
+            "Procure uma alimentação fraca ou uma ficha solta e limpe a avaria; "
+            "até lá nenhum actuador se move.",
         ),
-        "zh": ("連續五次啟動均不足一分鐘。", "檢查電源不足或插頭鬆脫，再清除故障；在此之前所有機構停止動作。"),
+        "zh": (
+            "連續五次啟動均不足一分鐘。",
+            "檢查電源不足或插頭鬆脫，再清除故障；在此之前所有機構停止動作。",
+        ),
     },
     "clock-stalled": {
         "en": (
