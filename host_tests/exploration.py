@@ -8,8 +8,9 @@ the host's commands, Settings. What is judged: explore_rules.py, written from SP
 One step = one scan. The abstraction, and why it loses nothing:
 
 - Time. A state holds no clock values, only which timers run. A step is taken either with every running timer
-  one tick before its limit, or with exactly one of them at its limit. So timers may run out in any order and
-  at any moment: more than any legal settings allow, never less. A late scan that is no overrun (250 ms) is
+  one tick before its limit, or with exactly one of them at its limit, alone or together with a change of a
+  contact or key. So timers may run out in any order and at any moment: more than any legal settings allow,
+  never less. A late scan that is no overrun (250 ms) is
   the ordinary step. Every step is taken across the wrap of the clock.
 - Debouncing. A step begins with the counters of the contacts that are to change one sample short of their
   limit; the real Inputs.sample() takes the last. What lies before changes nothing but counters
@@ -122,6 +123,15 @@ UNSPEAKABLE = frozenset(("broken", "stopped", "overrun", "late", "full", "crash"
 # What happens to a table at rest or in FAULT whatever its latches and keys: tried once for each phase,
 # origin, flags, outputs, cover, dome, service key and broken pair (--full: in every state).
 ACCIDENTS = frozenset(("broken", "stopped", "motion", "stall", "blocked"))
+# What changes in the very scan in which a timer runs out. A contact that opens ends what the timer would do:
+# that is tried where it must be (the drive's edges), and is the plain change elsewhere.
+_CONTACTS = ("latch", "cover", "dome", "service")
+_TOGETHER = {
+    "edge": (*_CONTACTS, "press", "release"),
+    "settled": ("press",),
+    "window": ("press",),
+    "hold": ("latch", "dome"),
+}
 _PLACE = n.COVER | n.DOME | n.SERVICE | n.LATCH_A_INVALID | n.LATCH_B_INVALID
 
 
@@ -313,6 +323,12 @@ class Acts:
                 "window",
                 "stall",
             )
+        ]
+        acts += [
+            Act(kind, (what, arg), levels, (flip,))
+            for kind in ("edge", "settled", "window", "hold")
+            for what, arg, flip in changes
+            if what in _TOGETHER[kind]
         ]
         acts += [Act("pair", i, levels) for i in (0, 1) if _latch(levels, i) == INVALID]
         acts += [Act("stuck", bit, levels) for bit in KEY_BITS if levels & bit & ~ignored]
@@ -651,6 +667,8 @@ class Rig:
     def _count(self, t, act, s, out, before):
         pulses = t[PULSES] if s[0] == n.SHAKING else 0
         if self.facts.lever:
+            if act.kind == "window":  # and yet SHAKING: a stroke in the same scan began another shake
+                return 1
             return min(pulses + 1, 3) if act.pressed & n.LEVER or s[0] != n.SHAKING else pulses
         if out & ~before & n.AGITATOR:
             pulses += 1

@@ -158,6 +158,7 @@ def check_records(s, records, facts, levels, done=False):
                     "expect phase=" + phase(ph),
                 )
                 _expect(s, record, "SPEC 3", ph=n.COVERED)
+                facts.seen = BOTH_OPEN  # nothing was shaken, so the covering is as good as it was
             else:
                 _expect(s, record, "refusals change nothing")
                 need(b != n.OK, "refusals", f"{n.WHATS[a]} refused without a reason")
@@ -411,7 +412,7 @@ def check_duties(s0, s, records, facts, levels, core_round):
         ):
             broken("A4, all 800 ms", "the hold goes on where it may not")
     if records or facts.pressed or facts.turning_off or facts.judging or facts.fired in ("hold", "stuck"):
-        events = {(r[8], r[9]) for r in records}
+        events = {(r[8], r[9]) for r in records if r[8] != n.EV_REFUSED or r[10] != n.WHY_TOO_FEW}
         _check_keys(s0, s, events, kinds, facts, levels, core_round)
 
 
@@ -426,7 +427,8 @@ def _check_keys(s0, s, events, kinds, facts, levels, core_round):
             continue
         acted = {
             n.WHAT_START: n.EV_SHAKE_START in kinds,
-            n.WHAT_LEVER: n.EV_SHAKE_START in kinds or s0[PH] in (n.SHAKING, n.BETTING, n.CLOSED),
+            n.WHAT_LEVER: n.EV_SHAKE_START in kinds
+            or (s0[PH] in (n.SHAKING, n.BETTING, n.CLOSED) and facts.fired != "window"),
             n.WHAT_BELL: n.EV_BETS_CLOSED in kinds,
             n.WHAT_VOID: n.EV_VOID in kinds,
             n.WHAT_PAID: core_round._hold != 0,
@@ -442,7 +444,7 @@ def _check_keys(s0, s, events, kinds, facts, levels, core_round):
             f"{what} acted: {bool(acted)}, refused: {refused}",
             f"expect event refused what={what}",
         )
-        if refused and s0[PH] == s[PH] != n.FAULT:
+        if refused and (s0[PH] == s[PH] or facts.fired == "window") and s[PH] != n.FAULT:
             legal = {
                 n.WHAT_START: not facts.lever and s[PH] == n.COVERED and levels & n.SECURED == n.SECURED,
                 n.WHAT_LEVER: facts.lever and s[PH] == n.COVERED and levels & n.SECURED == n.SECURED,

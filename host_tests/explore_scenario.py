@@ -87,6 +87,8 @@ class _Writer:
         if handler is None:
             self.lines.append(f"# {kind} {act.arg or ''}: no scenario can do this")
         else:
+            if kind in ("edge", "settled", "window", "hold") and act.arg:
+                self._change(*act.arg)  # in that very scan, which no scenario can time
             handler(state, act)
 
     def _change(self, kind, arg):

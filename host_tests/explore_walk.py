@@ -89,7 +89,9 @@ class Walk:
             self.pulses = 0
         elif self.settings.lever:
             pressed = core.inputs.rose & n.LEVER & ~ignored
-            self.pulses = 1 if not shaking else min(3, self.pulses + bool(pressed))
+            # The stroke that comes as the window of the last shake ends begins another, in one scan.
+            anew = not shaking or any(r[1] == n.EV_SHAKE_START for r in self._records())
+            self.pulses = 1 if anew else min(3, self.pulses + bool(pressed))
         else:
             self.pulses = (self.pulses if shaking else 0) + bool(core.outputs & ~before & n.AGITATOR)
         self._make_durable()

@@ -98,6 +98,7 @@ def test_plain_walks_meet_no_state_that_the_search_has_not(reached, name):
 
 
 @pytest.mark.long
+@pytest.mark.xdist_group("reached")  # one process makes the search they share
 @pytest.mark.parametrize("name", [name for name, _ in exploration.CONFIGS])
 def test_long_walks_meet_no_state_that_the_search_has_not(reached, name):
     _check_walks(reached[name][1], name, range(100, 300), 8000)

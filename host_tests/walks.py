@@ -291,7 +291,7 @@ class Chance:
         else:
             data = said.encode() + b"\r\n"
             if kind == 1:
-                data = data[: chance.below(len(data))]
+                data = data[: 1 + chance.below(len(data) - 1)]
             elif kind == 2:
                 data = data + data
             elif kind == 3:
