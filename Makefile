@@ -38,7 +38,7 @@ test: $(STAMP) ## test everything that needs no hardware
 	@$(PY) -m pytest -q
 
 test-long: $(STAMP) ## run whole what `make test` thins out
-	@$(PY) -m pytest -q -m long
+	@$(PY) -m pytest -q -m long -n auto --dist loadgroup --durations 0 --durations-min 1
 
 explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--full"
 	@$(PY) host_tests/explore.py $(ARGS)
