@@ -1123,6 +1123,24 @@ def test_a_base_that_will_not_stop_is_a_runaway():
     assert rig.fault == "agitator-runaway" and 300 <= rig.now - off <= 310
 
 
+@pytest.mark.parametrize("code", range(1, len(names.FAULTS)))
+def test_a_runaway_is_noticed_in_time_whatever_else_is_latched(code):
+    rig = Rig()
+    rig.core.round.fault(code)
+    rig.core.wake()
+    rig.run(1000)
+    rig.set(motion="moving")
+    began = rig.now
+    rig.said()
+    while rig.now < began + 1000 and not rig.state.faults >> (names.F_AGITATOR_RUNAWAY - 1) & 1:
+        rig.scan()
+    if code == names.F_AGITATOR_RUNAWAY:
+        rig.run(1000)
+        assert rig.said() == []
+    else:
+        assert rig.said() == ["fault agitator-runaway"] and 300 <= rig.now - began <= 315
+
+
 def test_a_fault_in_service_mode_locks_no_empty_base():
     rig = Rig()
     rig.set(service="on")
