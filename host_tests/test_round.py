@@ -6,6 +6,7 @@ from rig import ORIGINS, Rig
 from shaker import names, record
 from shaker.round import TRANSITIONS
 from shaker.state import State
+from shaker.ticks import fold
 
 RESTING = ("IDLE", "COVERED", "BETTING", "CLOSED", "PAYOUT", "VOID")
 ALL = ("IDLE", "COVERED", "SHAKING", "BETTING", "CLOSED", "PAYOUT", "VOID")
@@ -49,6 +50,8 @@ def test_a_whole_round_in_order(clock, lever):
         "IDLE",
     ]
     assert [e.round for e in rig.events] == [0, 1, 1, 1, 1, 1, 1, 1]
+    assert [e.flags for e in rig.events] == [0, 0, 0] + [record.FLAG_BETS] * 4 + [0]
+    assert all(e.t == e.now for e in rig.events if e.name != "result"), "that came between two scans"
 
 
 @pytest.mark.parametrize("lever", [False, True])
@@ -745,6 +748,9 @@ def test_a_dome_that_was_taken_off_in_service_mode_is_no_cause():
     assert rig.fault == "latch-a-wiring"
     rig.set(latch_a="open")
     rig.run(100)
+    for code in range(1, len(names.FAULTS)):
+        if code != names.F_DOME_OPENED:
+            rig.core.round.fault(code)
     assert rig.device.command("clear") is None and rig.phase == "IDLE"
 
 
@@ -758,6 +764,159 @@ def test_what_is_not_said_of_an_event_is_0():
     rig.run(100)
     event = next(e for e in rig.events if e.name == "fault")
     assert (event.b, event.x, event.y) == (0, 0, 0), "no shake, no pulses"
+
+
+def test_a_fault_that_is_latched_is_not_said_to_be_new():
+    rig = Rig()
+    assert rig.core.round.fault(names.F_INTERNAL_ERROR)
+    assert not rig.core.round.fault(names.F_INTERNAL_ERROR)
+    rig.drain()
+    assert rig.said() == ["fault internal-error"]
+
+
+@pytest.mark.parametrize("first", range(1, len(names.FAULTS)))
+def test_the_others_are_cleared_one_by_one_and_the_first_one_last(first):
+    rig = Rig()
+    others = [code for code in range(1, len(names.FAULTS)) if code != first]
+    for code in (first, *others):
+        rig.core.round.fault(code)
+    rig.drain()
+    rig.said()
+    took = len(rig.events)
+    assert rig.device.command("clear") is None
+    rig.drain()
+    assert rig.said() == ["clear " + names.FAULTS[code] for code in (*others, first)]
+    assert [e.faults for e in rig.events[took:]] == [
+        sum(1 << (code - 1) for code in (first, *others[i + 1 :])) for i in range(len(others))
+    ] + [0]
+
+
+def test_a_service_key_turned_on_for_an_earlier_fault_clears_no_later_one():
+    rig = Rig()
+    rig.core.round.fault(names.F_INTERNAL_ERROR)
+    rig.set(service="on")
+    rig.run(100)
+    assert rig.device.command("clear") is None
+    rig.core.round.fault(names.F_INTERNAL_ERROR)
+    rig.set(service="off")
+    rig.run(100)
+    assert rig.phase == "FAULT"
+    rig.turn_service()
+    assert rig.phase == "IDLE"
+
+
+def test_a_paid_key_that_was_down_before_the_service_key_abandons_nothing():
+    rig = Rig().go("VOID")
+    rig.set(paid="pressed")
+    rig.run(1000)
+    rig.set(service="on")
+    rig.run(1000)
+    rig.press("bell")
+    rig.run(1000)
+    assert rig.phase == "VOID"
+    rig.set(paid="released")
+    rig.run(100)
+    rig.press("paid", 1000)
+    assert rig.phase == "IDLE"
+
+
+# -- looking ahead ---------------------------------------------------------------------------------------
+
+NEVER = 1 << 27  # ms, or more
+
+
+def left(rig):
+    """Return the ms until something times out."""
+    return rig.core.round.left(fold(rig.clock + rig.now), rig.core.inputs.levels)
+
+
+@pytest.mark.parametrize("phase", RESTING)
+def test_nothing_times_out_at_rest(phase):
+    rig = Rig().go(phase)
+    rig.run(1000)
+    assert left(rig) >= NEVER
+
+
+@pytest.mark.parametrize("latch", ["latch_a", "latch_b"])
+def test_a_pair_is_looked_at_again_when_its_200_ms_are_over(latch):
+    rig = Rig()
+    rig.set(**{latch: "invalid"})
+    rig.run(10)
+    began = rig.now
+    for _ in range(39):
+        rig.scan()
+        assert left(rig) == began + 200 - rig.now
+    rig.scan()
+    assert rig.phase == "FAULT" and left(rig) >= NEVER
+
+
+def test_of_two_pairs_the_one_that_is_over_first_counts():
+    for first, second in (("latch_a", "latch_b"), ("latch_b", "latch_a")):
+        rig = Rig()
+        rig.set(**{first: "invalid"})
+        rig.run(10)
+        began = rig.now
+        rig.run(50)
+        rig.set(**{second: "invalid"})
+        rig.run(50)
+        assert left(rig) == began + 200 - rig.now
+        rig.run(100)
+        assert rig.phase == "FAULT" and left(rig) == began + 260 - rig.now
+        rig.run(60)
+        assert left(rig) >= NEVER
+
+
+@pytest.mark.parametrize("key", ["start", "lever", "bell", "void", "paid"])
+def test_a_key_is_looked_at_again_when_it_has_been_down_for_10_s(key):
+    rig = Rig()
+    rig.set(**{key: "pressed"})
+    down = rig.now + 25
+    rig.run(1000)
+    assert left(rig) == down + 10000 - rig.now
+    other = "bell" if key != "bell" else "void"
+    rig.set(**{other: "pressed"})
+    rig.run(1000)
+    assert left(rig) == down + 10000 - rig.now
+    rig.run(8100)
+    assert left(rig) == down + 11000 - rig.now
+    rig.run(1000)
+    assert rig.said()[2:] == ["key-stuck " + key, "key-stuck " + other] and left(rig) >= NEVER
+
+
+@pytest.mark.parametrize("phase", ["PAYOUT", "VOID"])
+def test_a_hold_is_looked_at_again_after_800_ms(phase):
+    rig = Rig().go(phase)
+    if phase == "VOID":
+        rig.set(service="on")
+        rig.run(100)
+    rig.set(paid="pressed")
+    down = rig.now + 25
+    rig.run(200)
+    assert left(rig) == down + 800 - rig.now
+    rig.run(700)
+    assert rig.phase == "IDLE" and left(rig) > 800
+
+
+def test_a_base_that_moves_is_looked_at_again_after_300_ms():
+    rig = Rig()
+    rig.set(motion="moving")
+    began = rig.now + 10
+    rig.run(100)
+    assert left(rig) == began + 300 - rig.now
+    rig.run(1000)
+    assert rig.phase == "FAULT" and left(rig) >= NEVER
+
+
+def test_a_lever_is_looked_at_again_when_the_window_or_the_settling_is_over():
+    rig = Rig(lever=True).go("COVERED")
+    down = rig.now + 25
+    rig.press("lever")
+    assert rig.phase == "SHAKING" and left(rig) == down + 10001 - rig.now
+    rig.press("lever")
+    rig.set(lever="pressed")
+    stroke = rig.now + 25
+    rig.run(100)
+    assert rig.phase == "SHAKING" and left(rig) == max(down + 600, stroke + 700) - rig.now
 
 
 # -- stuck keys --------------------------------------------------------------------------------------
@@ -1159,6 +1318,12 @@ def test_a_fault_in_service_mode_locks_no_empty_base():
     rig.set(dome="open")
     rig.run(50)
     assert rig.state.faults >> (names.F_DOME_OPENED - 1) & 1
+    rig.set(latch_a="open")
+    rig.run(50)
+    assert rig.device.command("clear") == "cause-present"
+    rig.set(dome="closed")
+    rig.run(50)
+    assert rig.device.command("clear") is None
 
 
 def dome_off_in_service_mode_under_a_fault(**found):
