@@ -297,17 +297,17 @@ class Board:
                 mem32[_SEL_AGITATOR] = self._pulse_signal
                 self._rmt.write_pulses(self._pulse, self._pulse_levels)
         if levels & COVER_LOCK:
-            self._drive_bolt(0, outputs, driving)
+            self._drive_bolt(0, driving & COVER_LOCK, outputs & COVER_LOCK)
         if levels & COVER_BAR:
-            self._drive_bolt(1, outputs, driving)
+            self._drive_bolt(1, driving & COVER_BAR, outputs & COVER_BAR)
         if levels & DOME_LOCK:
-            self._drive_bolt(2, outputs, driving)
+            self._drive_bolt(2, driving & DOME_LOCK, outputs & DOME_LOCK)
 
-    def _drive_bolt(self, i, outputs, driving):
+    def _drive_bolt(self, i, driven, on):
         now = self._now
         duty = 0
-        if driving >> (i + 2) & 1:
-            duty = _SERVO_ON if outputs >> (i + 2) & 1 else _SERVO_OFF
+        if driven:
+            duty = _SERVO_ON if on else _SERVO_OFF
         if duty != self._bolt_duty[i]:
             self._bolt_duty[i] = duty
             self._bolts[i].duty_u16(duty)

@@ -505,7 +505,9 @@ class Round:
             s.round += 1
             s.repeat = 0
         s.flags &= ~FLAG_DISTURBED
-        s.die1 = s.die2 = s.die3 = 0
+        if s.die1:
+            s.die1 = s.die2 = s.die3 = 0
+            s.pack_dice()
         s.pack_round()
         self._seen = 0
         self._shake_at = now
@@ -689,8 +691,9 @@ class Round:
             return self._means_nothing()
         if levels & COVER:
             return WHY_COVER_ON
-        s.die1 = s.die2 = s.die3 = 0
-        s.pack_dice()
+        if s.die1:
+            s.die1 = s.die2 = s.die3 = 0
+            s.pack_dice()
         self._take(T_VOID)
         return OK
 

@@ -49,13 +49,13 @@ class State:
         """Put into `rec` what seldom changes."""
         pack_into("<I", self.rec, record.OFF_BOOT, self.boot)
         self.pack_round()
+        self.pack_dice()
         self.pack_faults()
         self.changed = False
 
     def pack_round(self):
-        """Put round, repeat and dice into `rec`."""
+        """Put round and repeat into `rec`."""
         pack_into("<HII", self.rec, _OFF_REPEAT, self.repeat, 0, self.round)
-        self.pack_dice()
 
     def pack_dice(self):
         """Put the dice into `rec`."""
