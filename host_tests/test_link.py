@@ -273,6 +273,20 @@ def test_replay_sends_again_from_a_number_and_moves_no_acknowledgement():
     assert bench.journal.acked == 31
 
 
+def test_a_replay_leaves_out_what_is_acknowledged_while_it_runs_but_not_what_was():
+    bench = Bench(pipe=Pipe(57))
+    emit(bench, 60)
+    bench.journal.ack(10)
+    watch(bench, 500)
+    bench.pipe.to_device(host.encode(1, "replay", {"from": 5}))
+    before = [seq for _, seq in watch(bench, 150)]
+    assert before[:8] == list(range(5, 13))
+    bench.journal.ack(40)
+    after = [seq for _, seq in watch(bench, 2000)]
+    assert min(after) in (max(before) + 1, 41) and {seq for seq in after if seq <= 40} <= {max(before) + 1}
+    assert set(range(41, 61)) <= set(after)
+
+
 def test_replay_skips_what_cannot_be_read_and_says_so():
     bench = Bench()
     emit(bench, 30)

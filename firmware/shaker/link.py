@@ -73,6 +73,7 @@ class Link:
         self._next = 1  # the first number not yet sent in this boot
         self._replay = 0  # the next number of a replay, 0 = none
         self._replay_end = 0
+        self._replay_acked = 0  # acknowledged when it was asked for
 
     # -- Every scan ------------------------------------------------------------------------------
 
@@ -251,6 +252,8 @@ class Link:
             buf = bytearray(_SIZE)
             for _ in range(_LOOK):
                 seq = self._replay
+                if self._replay_acked < seq <= journal.acked:
+                    seq = journal.acked + 1  # the host has taken those between while this replay ran
                 if seq > self._replay_end:
                     self._replay = 0
                     break
@@ -295,6 +298,7 @@ class Link:
             first += 1
         self._replay = first
         self._replay_end = last
+        self._replay_acked = journal.acked
         return first, last
 
     def counters(self):

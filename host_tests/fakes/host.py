@@ -11,12 +11,12 @@ import hashlib
 import json
 
 RETRY_MS = 300  # a command of the user
-ASK_MS = 150  # one of our own, doubled each time: on a bad line many must be said twice
-ASK_MAX_MS = 300
+ASK_MS = 60  # one of our own, doubled once: the answer takes 20 ms, and on a bad line many must be said twice
+ASK_MAX_MS = 120
 POLL_MS = 1500
-GAP_MS = 100  # how long a missing number may be on its way before it is asked for
+GAP_MS = 30  # how long a missing number may be on its way before it is asked for
 ACK_MS = 50  # events that come close together share one acknowledgement
-EARLY = 64  # events held back because an earlier one is missing
+EARLY = 256  # events held back because an earlier one is missing
 LINE_MAX = 1000
 SIGNED = ("ack", "result", "void", "paid", "clear", "abandon", "time", "reboot")
 _ARGUMENTS = ("n", "from", "nonce", "seq", "dice", "at")
