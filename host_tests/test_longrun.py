@@ -27,7 +27,7 @@ def test_memory_is_flat_and_every_number_right(rounds):
     found = figures(lines)
     assert found["rounds"] == rounds
     assert found["events"] == EVENTS_A_ROUND * rounds + 2  # boot and link
-    assert found["segments"] >= EVENTS_A_ROUND * rounds // 256
+    assert found["segments"] >= EVENTS_A_ROUND * rounds // 264  # 256, and what the tail brings along
     assert found["grown"] <= 512
 
 
