@@ -13,6 +13,7 @@ import sys
 from array import array
 
 import croupier
+import host
 import table as tables
 from croupier import Game
 
@@ -22,6 +23,7 @@ EXACT_MS = 5
 LOOK = 100  # rounds between two looks at the memory
 REPORT = 1000
 FLAT_BYTES = 512  # a number that grew into another word, a list that got its next few places
+host.ASK_MS, host.ASK_MAX_MS = 150, 300  # an answer takes several scans, and most of these are long
 OPTIONS = {
     "bolt_ms": "200", "pulse_ms": "100", "gap_ms": "200", "settle_ms": "300", "motion": "false",
 }  # fmt: skip
