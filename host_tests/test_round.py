@@ -54,6 +54,18 @@ def test_a_whole_round_in_order(clock, lever):
     assert all(e.t == e.now for e in rig.events if e.name != "result"), "that came between two scans"
 
 
+def test_the_dice_stay_until_the_next_shake_or_a_void():
+    rig = Rig().go("PAYOUT")
+    rig.device.command("result", (1, 4, 6))
+    rig.press("paid", 1000)
+    rig.go("PAYOUT")
+    rig.device.command("result", (2, 2, 5))
+    rig.press("void")
+    none = (0, 0, 0)
+    before, after = [none] * 6 + [(1, 4, 6)] * 2, [none] * 5 + [(2, 2, 5), none]
+    assert [e.dice for e in rig.events] == before + [(1, 4, 6)] + after
+
+
 @pytest.mark.parametrize("lever", [False, True])
 def test_a_whole_round_drives_the_outputs_of_its_phases(lever):
     rig = Rig(lever=lever)
