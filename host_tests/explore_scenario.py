@@ -25,7 +25,7 @@ _OFF = {"cover": "off", "dome": "open", "service": "off"}
 
 def shortest(found, config, mutant=None, full=False):
     """Return the text of the shortest scenario for Found `found`, preferring one that can be played."""
-    if any(act.kind in exploration.UNSPEAKABLE for _, act in found.path):
+    if not all(exploration.can_be_said(act) for _, act in found.path):
         again = exploration.search(found.name, config, full, mutant, speakable=True)
         if again.violation:
             found = again
