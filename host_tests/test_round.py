@@ -588,6 +588,17 @@ def test_paid_confirms_at_800_ms_without_waiting_for_the_release():
     assert rig.now == settled + 800
 
 
+def test_a_hold_that_was_let_go_leaves_nothing():
+    rig = Rig().go("PAYOUT")
+    rig.said()
+    rig.press("paid", 300)
+    assert left(rig) >= NEVER
+    rig.set(cover="on")
+    rig.run(100)
+    rig.press("paid", 300)
+    assert rig.said() == ["covered-unpaid", "refused paid cover-on"]
+
+
 def test_abandoning_takes_800_ms_too():
     rig = Rig().go("VOID")
     rig.set(service="on")
