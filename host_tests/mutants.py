@@ -42,7 +42,7 @@ _SLOW = "a_cut or bits_flipped or flash_cost or tried_again or thousand or many_
 MODULES = {
     "rules": (1, ["test_rules.py", "-k", "not micropython"]),
     "round": (
-        10,
+        5,
         ["test_literals.py"],
         ["test_round.py"],
         ["test_core.py", "-k", "not allocates and not from_the_heap"],
