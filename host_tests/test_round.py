@@ -51,6 +51,8 @@ def test_a_whole_round_in_order(clock, lever):
     ]
     assert [e.round for e in rig.events] == [0, 1, 1, 1, 1, 1, 1, 1]
     assert [e.flags for e in rig.events] == [0, 0, 0] + [record.FLAG_BETS] * 4 + [0]
+    assert [(e.a, e.b, e.x, e.y) for e in rig.events if e.name != "shake-done"] == [(0, 0, 0, 0)] * 7
+    assert rig.last("shake-done").b == 0
     assert all(e.t == e.now for e in rig.events if e.name != "result"), "that came between two scans"
 
 
@@ -588,6 +590,41 @@ def test_paid_confirms_at_800_ms_without_waiting_for_the_release():
     assert rig.now == settled + 800
 
 
+@pytest.mark.parametrize("scans", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("apart", [0, 1, 5, 100])
+def test_a_latch_was_open_when_it_read_open_for_two_scans(scans, apart):
+    rig = Rig().go("CLOSED")
+    for latch in ("latch_a", "latch_b"):
+        rig.set(**{latch: "open"})
+        rig.run(5 * scans)
+        rig.set(**{latch: "closed"})
+        rig.run(5 * apart)
+    rig.run(100)
+    rig.set(cover="off")
+    rig.run(800)
+    rig.press("void")
+    rig.set(cover="on")
+    rig.run(800)
+    assert rig.phase == "COVERED"
+    rig.said()
+    rig.press("start")
+    assert rig.said() == (["refused start latch-not-seen-open"] if scans < 2 else ["shake-start"])
+
+
+def test_latches_that_were_open_one_after_the_other_while_contacts_settled_have_been_seen_open():
+    rig = Rig(rest=0)
+    for before, after in (("open", "closed"), ("closed", "open")):
+        rig.set(latch_a=before, latch_b=after)
+        rig.run(20)
+    assert not rig.core.round.judged
+    rig.set(latch_a="closed", latch_b="closed", cover="on")
+    rig.run(1000)
+    assert rig.phase == "COVERED"
+    rig.said()
+    rig.press("start")
+    assert rig.said() == ["shake-start"]
+
+
 def test_a_hold_that_was_let_go_leaves_nothing():
     rig = Rig().go("PAYOUT")
     rig.said()
@@ -994,6 +1031,19 @@ def test_a_key_down_when_a_fault_clears_is_ignored(by):
     rig.run(100)
     rig.press("paid", 1000)
     assert rig.phase == "IDLE"
+
+
+def test_a_stuck_key_is_not_reported_again_when_a_fault_clears():
+    rig = Rig()
+    rig.set(bell="pressed")
+    rig.run(11000)
+    rig.core.round.fault(names.F_INTERNAL_ERROR)
+    rig.set(paid="pressed")
+    rig.run(100)
+    rig.said()
+    assert rig.device.command("clear") is None
+    rig.drain()
+    assert rig.said() == ["clear internal-error", "key-stuck paid"]
 
 
 def test_the_service_key_is_never_stuck():
