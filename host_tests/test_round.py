@@ -826,6 +826,28 @@ def test_what_is_not_said_of_an_event_is_0():
     assert (event.b, event.x, event.y) == (0, 0, 0), "no shake, no pulses"
 
 
+def test_only_the_fault_that_stops_a_shake_tells_of_pulses():
+    rig = Rig().go("SHAKING")
+    rig.run(1000)
+    rig.set(cover="off")
+    rig.run(100)
+    rig.press("bell")
+    rig.set(dome="open")
+    rig.run(100)
+    rig.set(dome="closed", latch_a="open", latch_b="open")
+    rig.run(100)
+    assert rig.device.command("clear") is None
+    rig.drain()
+    found = [(e.said(), e.x, e.y) for e in rig.events[-5:]]
+    assert found == [
+        ("fault opened-in-shake", 1, 0),
+        ("refused bell fault", 0, 0),
+        ("fault dome-opened", 0, 0),
+        ("clear dome-opened", 0, 0),
+        ("clear opened-in-shake", 0, 0),
+    ]
+
+
 def test_a_fault_that_is_latched_is_not_said_to_be_new():
     rig = Rig()
     assert rig.core.round.fault(names.F_INTERNAL_ERROR)
