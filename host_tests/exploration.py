@@ -126,6 +126,7 @@ ACCIDENTS = frozenset(("broken", "stopped", "motion", "stall", "blocked"))
 # What changes in the very scan in which a timer runs out. A contact that opens ends what the timer would do:
 # that is tried where it must be (the drive's edges), and is the plain change elsewhere.
 _CONTACTS = ("latch", "cover", "dome", "service")
+_CHANGES = frozenset((*_CONTACTS, "press", "release", "motion", "both"))  # of inputs alone
 _TOGETHER = {
     "edge": (*_CONTACTS, "press", "release"),
     "settled": ("press",),
@@ -402,6 +403,8 @@ class Rig:
         self._lit = LAMP_MASK if settings.layout_lamps else 0
         self.motion = settings.motion and not settings.lever
         self.restored = []  # states a cut during the last step leaves behind
+        self.at_rest = False  # in the state to step from, nothing changes by itself
+        self._rest = modules["core"]._REST
         self._preparations = {
             "pair": self._pair,
             "hold": self._held,
@@ -525,7 +528,11 @@ class Rig:
         core._word = -1
         core._last = (NOW - 250) & 0x3FFFFFFF
         core._still = 0
-        core._rest = False
+        # At rest, a change of keys or movement takes the short way, Core.touch(); NOW is before the deadline.
+        core._rest = self._rest if self.at_rest and act.kind in _CHANGES and not bolts.busy else 0
+        core._due = 251 if core._rest else 0
+        if core._rest and not (t[DICED] and (ph == n.PAYOUT or (fault and t[ORIGIN] == n.PAYOUT))):
+            core.lamps_lo = core.lamps_hi = 0  # else they are lit from before, and must go out
         core._pending = 0
         self.queue.count = 0
         self.device.reboot_asked = False
@@ -1142,6 +1149,7 @@ def search(
                     t[TOLD],
                     t[LEVELS] & _PLACE,
                 )
+                rig.at_rest = False
                 done = accidents.get(place)
                 if done is None:
                     done = accidents[place] = set()
@@ -1154,6 +1162,8 @@ def search(
                         continue
                     legal = act.kind in LEGAL
                     new = rig.step(t, act)
+                    if act.kind == "idle":
+                        rig.at_rest = new == t and not rig.restored
                     reach(new, at, act, legal)
                     transitions += 1
                     for p in rig.restored:

@@ -173,6 +173,22 @@ ROUND = (
         "else:\n                s.phase = VOID",
     ),
     ("        self.ignore(levels & KEYS)\n\n    def ignore", "\n    def ignore"),
+    (
+        "        if toggled & KEYS:\n            self._keys(now, levels, toggled)\n",
+        "",
+    ),
+    (
+        "            self._holding(now, levels, ~inputs.counting)\n\n    def see",
+        "            pass\n\n    def see",
+    ),
+)
+
+CORE = (
+    ("if toggled & ~_TOUCH:", "if False:"),
+    (
+        "        if self._waiting != self._queue.count:\n            self._act(",
+        "        if False:\n            self._act(",
+    ),
 )
 
 AGITATOR = (
@@ -219,6 +235,7 @@ ALL = tuple(
         ("round", ROUND),
         ("agitator", AGITATOR),
         ("bolts", BOLTS),
+        ("core", CORE),
         ("inputs", INPUTS),
     )
     for old, new in rows
