@@ -54,6 +54,17 @@ def test_when_room_runs_short_what_changes_nothing_is_dropped_first():
     assert queue.dropped == 1 + len(MINOR)
 
 
+def test_too_few_strokes_change_the_phase_so_their_refusal_is_kept():
+    queue, state = Queue(), State()
+    while queue.put(state, 0, 0, names.EV_REFUSED):
+        pass
+    state.pack()
+    state.rec[record.OFF_EVENT] = names.EV_REFUSED
+    assert not queue.add(state.rec)
+    state.rec[record.OFF_B] = names.WHY_TOO_FEW
+    assert queue.add(state.rec)
+
+
 def test_a_full_queue_keeps_the_old_and_counts_what_it_lost():
     queue, state = Queue(), State()
     for i in range(SLOTS):

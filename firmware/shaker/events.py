@@ -11,7 +11,7 @@ from struct import pack_into
 from micropython import const
 
 from shaker import record
-from shaker.names import EV_KEY_STUCK, EV_LINK, EV_REFUSED
+from shaker.names import EV_KEY_STUCK, EV_LINK, EV_REFUSED, WHY_TOO_FEW
 
 SLOTS = const(64)
 _RESERVE = const(24)  # slots only events that change the state may use: a fault storm raises at most 17
@@ -21,6 +21,7 @@ _BODY = "<BBBBIIIHHIIIIBBBBBB"
 _TAIL = "<II14s"
 _ZEROS = bytes(14)
 _OFF_EVENT = const(1)
+_OFF_B = const(41)
 
 
 class Queue:
@@ -65,7 +66,10 @@ class Queue:
     def add(self, rec):
         """Append a copy of the 64-byte record `rec`, under the same conditions as put()."""
         count = self.count
-        if count >= SLOTS - _RESERVE and (count >= SLOTS or rec[_OFF_EVENT] in _MINOR):
+        if count >= SLOTS - _RESERVE and (
+            # Too few strokes are refused too, but change the phase.
+            count >= SLOTS or (rec[_OFF_EVENT] in _MINOR and rec[_OFF_B] != WHY_TOO_FEW)
+        ):
             self.dropped += 1
             return False
         pack_into("64s", self.buf, ((self._first + count) & (SLOTS - 1)) * _SIZE, rec)
