@@ -79,7 +79,8 @@ def test_the_score_is_entered_between_its_marks(tmp_path):
 
 def test_the_readme_says_where_mutants_were_left_out(tmp_path):
     assert write(tmp_path, json.dumps({"on": "x", "modules": [ROW, ROW | {"step": 8}]})) == 0
-    assert "every 8th of rules." in (tmp_path / "README.md").read_text()
+    text = (tmp_path / "README.md").read_text()
+    assert "16 of 18 mutants tried: of rules every 8th, of the others all." in text
 
 
 def test_a_score_of_an_older_text_is_refused(tmp_path, capsys):

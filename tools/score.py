@@ -47,9 +47,10 @@ def block(found: dict[str, Any]) -> str:
             f"`{row['sha256'][:8]}…`",
         )
         out.append("| " + " | ".join(str(cell) for cell in cells) + " |")
-    thinned = [f"every {row['step']}th of {row['module']}" for row in rows if row["step"] > 1]
+    thinned = [f"of {row['module']} every {row['step']}th" for row in rows if row["step"] > 1]
     if thinned:
-        out += ["", f"Tried were all mutants of a module, but {' and '.join(thinned)}."]
+        mutants = sum(row["mutants"] for row in rows)
+        out += ["", f"{tried} of {mutants} mutants tried: {', '.join(thinned)}, of the others all."]
     return "\n".join(out)
 
 
