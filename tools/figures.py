@@ -10,6 +10,8 @@ import json
 import sys
 from pathlib import Path
 
+import readme as readme_blocks
+
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN = "<!-- figures: entered by `make figures` -->"
 END = "<!-- end of figures -->"
@@ -27,11 +29,7 @@ def block(measured: dict[str, object]) -> str:
 
 def enter(readme: str, measured: dict[str, object]) -> str:
     """Return the README's text with the figures in it. Raises ValueError where it has no block for them."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("no block of figures")
-    return f"{before}{BEGIN}\n{block(measured)}\n{END}{after}"
+    return readme_blocks.enter(readme, BEGIN, END, block(measured))
 
 
 def main(root: Path = ROOT) -> int:

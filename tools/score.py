@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import readme as readme_blocks
+
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN = "<!-- mutants: entered by `make score` -->"
 END = "<!-- end of mutants -->"
@@ -56,11 +58,7 @@ def block(found: dict[str, Any]) -> str:
 
 def enter(readme: str, found: dict[str, Any]) -> str:
     """Return the README's text with the score in it. Raises ValueError where it has no block for it."""
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError("no block for the score")
-    return f"{before}{BEGIN}\n{block(found)}\n{END}{after}"
+    return readme_blocks.enter(readme, BEGIN, END, block(found))
 
 
 def stale(found: dict[str, Any], root: Path) -> list[str]:
