@@ -15,7 +15,6 @@ def main(program, traces, paths):
     """Play every file; returns the number that failed."""
     bad = 0
     for index, path in enumerate(paths):
-        gc.collect()
         player = None
         try:
             with open(path) as f:
@@ -32,6 +31,10 @@ def main(program, traces, paths):
                 for line in player.table.trace:
                     f.write(line)
                     f.write("\n")
+            # All that this file held is given back, or a long one would leave no room for the next.
+            player.table.forget()
+            player = None
+        gc.collect()
     return bad
 
 

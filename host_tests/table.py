@@ -159,9 +159,7 @@ class Table:
                 except worlds.Restart:
                     world.restart()
                 continue
-            for name in list(sys.modules):
-                if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):
-                    del sys.modules[name]
+            forget_firmware()
             worlds.install(world)
             self.storage.mount()
             same_everywhere(world)
@@ -183,6 +181,11 @@ class Table:
                 world.restart()
             finally:
                 self.storage.unmount()
+
+    def forget(self):
+        """Let go of what modules hold of this table, so that its memory can be used again."""
+        forget_firmware()
+        worlds.install(None)
 
     def _watched(self):
         """Let on_read and on_scan see every scan of this boot."""
@@ -305,6 +308,13 @@ class Table:
             self.note(kind, what)
 
 
+def forget_firmware():
+    """Let the next import of a module of the firmware run it anew."""
+    for name in list(sys.modules):
+        if name == "shaker" or name.startswith("shaker.") or name in ("boot", "main"):
+            del sys.modules[name]
+
+
 def real_time():
     """Return a pace for a Table that makes simulated time follow the wall clock of MicroPython."""
     import faketime
@@ -357,11 +367,12 @@ class Player:
         table = self.table
         now = table.world.now
         if self._until:
+            # A limit is kept by what the scan of that very millisecond does, which comes after this.
+            if now > self._until[1]():
+                self._fail(*self._until[2]())
             self._poll()
             if self._until:
-                if now >= self._until[1]():
-                    self._fail(*self._until[2]())
-                table.wake_at = now + 1 if now + 1 < self._until[1]() else self._until[1]()
+                table.wake_at = now + 1
                 return
         try:
             wait = next(self._steps)
@@ -416,10 +427,12 @@ class Player:
             # The device neither parses nor formats between the first pulse and the end of the last.
             return start + ms + (table.pulsed - pulsed if stretch else 0)
 
-        if not condition():
-            self._until = (condition, deadline, describe)
-            return True
-        return False
+        if condition():
+            return False
+        if not ms:
+            self._fail(*describe())
+        self._until = (condition, deadline, describe)
+        return True
 
     def _do_set(self, step):
         for name, value in step.pairs:

@@ -76,6 +76,10 @@ WRONG = {
     ),
     "link absent": ("option link=absent\npress bell\nexpect event refused", "expected event refused"),
     "reply without a host": ("option link=absent\nhost status\nexpect reply ok", "expected reply ok"),
+    "a limit a scan too short": (
+        "cover\npress start\nwait until agitator=on\nset latch_a=open\nexpect agitator=off within 9",
+        "expected agitator=off",
+    ),
     "motion dead": (
         "option motion=dead\ncover\npress start\nwait until phase=BETTING within 5000",
         "expected phase=BETTING",
@@ -84,6 +88,10 @@ WRONG = {
 RIGHT = {
     "never is a combination": "never cover=on latch_a=open latch_b=closed\ncover",
     "release always": "always phase=IDLE\nwait 100\nrelease always\ncover",
+    "a limit that the scan of its millisecond keeps": (
+        "cover\npress start\nwait until agitator=on\nset latch_a=open\n"
+        "expect agitator=off agitator_enable=off within 10"
+    ),
     "no event since": "press bell\nexpect event refused\nwait 500\nno event refused",
     "no event of another name": "press bell\nwait 300\nno event covered",
     "lamps in any order": "expect lamps=none",
@@ -118,6 +126,15 @@ def test_a_table_that_does_otherwise_fails_on_both_interpreters(what, played):
 @pytest.mark.parametrize("what", RIGHT)
 def test_a_table_that_does_so_passes(what, played):
     assert played[what][1] == []
+
+
+def test_a_long_file_leaves_room_for_the_next(tmp_path):
+    events = (
+        "".join(f"never phase=PAYOUT round={i}\n" for i in range(10)) + "press bell for 30\nwait 30\n" * 1400
+    )
+    (tmp_path / "long.scn").write_text("option link=absent\n" + events)
+    (tmp_path / "next.scn").write_text("expect phase=IDLE\n")
+    assert play.complaints(sorted(tmp_path.glob("*.scn"))) == [[], []]
 
 
 def test_every_field_of_an_event_can_be_asked_for():

@@ -38,7 +38,7 @@ def main(root: Path = ROOT) -> int:
     try:
         text = enter(readme.read_text("utf-8"), json.loads((root / "build/bench.json").read_text("utf-8")))
     except OSError as error:
-        print(f"{Path(error.filename).name}: {error.strerror}; the benchmark writes it", file=sys.stderr)
+        print(f"{Path(error.filename).name}: {error.strerror}; `make bench` writes it", file=sys.stderr)
         return 1
     except (ValueError, KeyError, TypeError) as error:
         print(f"build/bench.json or README.md has another form: {error}", file=sys.stderr)

@@ -27,7 +27,10 @@ class Flash:
     def __init__(self, blocks=64, block_size=4096):
         self.blocks = blocks
         self.block_size = block_size
-        self.data = bytearray(b"\xff" * (block_size * blocks))
+        self._erased = b"\xff" * block_size
+        self.data = bytearray(block_size * blocks)
+        for at in range(0, len(self.data), block_size):
+            self.data[at : at + block_size] = self._erased
         self.programs = 0
         self.erases = 0
         self.block_programs = [0] * blocks
@@ -45,7 +48,6 @@ class Flash:
         self._cut_in = 0
         self._cut_how = TORN
         self._fail_in = 0
-        self._erased = b"\xff" * block_size
 
     @property
     def operations(self):

@@ -23,6 +23,17 @@ def _usb_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="the result as JSON on standard output")
 
 
+def _seconds(word: str) -> float:
+    """Return a positive time."""
+    seconds = float(word)
+    if not 0 < seconds < float("inf"):
+        raise ValueError
+    return seconds
+
+
+_seconds.__name__ = "time in seconds"  # what argparse calls it
+
+
 def _uart_options(parser: argparse.ArgumentParser, key: bool = True) -> None:
     parser.add_argument("--port", required=True, help="the port of the adapter on the shaker's UART 2")
     if key:
@@ -86,7 +97,7 @@ def parser() -> argparse.ArgumentParser:
         "--loopback", action="store_true", help="a jig on the board (target_wiring) moves everything"
     )
     sub.add_argument(
-        "--patience", type=float, default=60.0, metavar="S", help="wait so long for a person's move"
+        "--patience", type=_seconds, default=60.0, metavar="S", help="wait so long for a person's move"
     )
     sub.add_argument(
         "--report", type=Path, default=Path("bench"), metavar="DIR", help="where the report goes"
@@ -94,7 +105,7 @@ def parser() -> argparse.ArgumentParser:
 
     sub = command("monitor", "show live what a shaker sees, does and reports", _monitor)
     _uart_options(sub, key=False)
-    sub.add_argument("--seconds", type=float, help="end after so long (default: at Ctrl-C)")
+    sub.add_argument("--seconds", type=_seconds, help="end after so long (default: at Ctrl-C)")
     sub.add_argument("--plain", action="store_true", help="lines instead of a screen")
     sub.add_argument("--json", action="store_true", help="JSON lines instead of a screen")
 

@@ -33,8 +33,12 @@ def argument(cmd: str, word: str | None) -> dict[str, Any]:
                 raise ValueError
         else:
             value = int(word) if name in NUMBERS else word
+            if name == "n" and not 1 <= value <= 10:
+                raise ValueError
     except ValueError:
-        example = "three numbers 1 to 6, as 1,4,6" if name == "dice" else "a whole number"
+        example = {"dice": "three numbers 1 to 6, as 1,4,6", "n": "a whole number 1 to 10"}.get(
+            name, "a whole number"
+        )
         raise Usage(f"{cmd} needs {example}, not {word!r}.") from None
     return {name + "_" if name == "from" else name: value}
 

@@ -36,6 +36,8 @@ def ports() -> str:
 
 def port_trouble(port: str, error: BaseException | None = None) -> Trouble:
     """Return why `port` could not be opened, in one line."""
+    if not port:
+        return Trouble(f"--port is empty: give the port's name ({ports()}).")
     if not Path(port).exists():
         return Trouble(
             f"There is no port {port}: plug the board in and give its name with --port ({ports()})."
