@@ -150,9 +150,11 @@ class Table:
         world = self.world
         world.on_sleep = self.sleep
         while True:
-            if not world.powered:
+            # A device that is reset before it ever sleeps must not stop the script.
+            late = world.powered and self.wake_at is not None and world.now > self.wake_at
+            if late or not world.powered:
                 try:
-                    self.pass_time(1)
+                    self.pass_time(0 if late else 1)
                 except worlds.PowerCut:  # on and off again before the device ran
                     if self.finished:
                         return
