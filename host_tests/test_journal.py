@@ -380,21 +380,28 @@ def test_a_full_file_system_costs_the_oldest_segment_and_says_so(sizes):
     assert count == len(bench.events)
 
 
-class Sticky:
+class Around:
+    """Files, or one file (`_inner`), in all that a subclass does not do otherwise."""
+
+    def __init__(self, inner):
+        self._inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+
+class Sticky(Around):
     """Files of which one cannot be removed."""
 
     def __init__(self, files, name):
-        self._files = files
+        super().__init__(files)
         self._name = name
-
-    def __getattr__(self, name):
-        return getattr(self._files, name)
 
     def remove(self, name):
         """Remove, or refuse."""
         if name == self._name:
             raise OSError(5)
-        self._files.remove(name)
+        self._inner.remove(name)
 
 
 def interrupted_drop():
@@ -536,16 +543,13 @@ def test_without_a_file_system_it_opens_says_so_and_gives_no_numbers(tmp_path):
         assert not journal.read(1, bytearray(64))
 
 
-class Refusing:
+class Refusing(Around):
     """Files of which one can be opened `times` only."""
 
     def __init__(self, files, name, times=0):
-        self._files = files
+        super().__init__(files)
         self._name = name
         self._times = times
-
-    def __getattr__(self, name):
-        return getattr(self._files, name)
 
     def open(self, name, mode):
         """Open, or refuse."""
@@ -553,7 +557,7 @@ class Refusing:
             self._times -= 1
             if self._times < 0:
                 raise OSError(5)
-        return self._files.open(name, mode)
+        return self._inner.open(name, mode)
 
 
 def test_an_older_segment_that_cannot_be_read_is_not_held():
@@ -601,14 +605,8 @@ def test_damage_at_the_end_of_the_segment_and_in_the_tail_adds_up():
     assert not bench.journal.ok and bench.journal.last == last
 
 
-class Sizeless:
+class Sizeless(Around):
     """Files whose sizes cannot be told."""
-
-    def __init__(self, files):
-        self._files = files
-
-    def __getattr__(self, name):
-        return getattr(self._files, name)
 
     def size(self, name):
         """Fail as Files does."""
@@ -678,49 +676,43 @@ def test_a_chip_that_fails_later_loses_nothing_known():
     assert bench.journal.last == last + 1
 
 
-class Late:
+class Late(Around):
     """Files that fail when all is written, `failing` times, or before, `refusing` times; or tell no names."""
 
     def __init__(self, files, code=5):
-        self._files = files
+        super().__init__(files)
         self.code = code
         self.failing = 0
         self.refusing = 0
         self.blind = False
 
-    def __getattr__(self, name):
-        return getattr(self._files, name)
-
     def listdir(self):
         """List, or refuse."""
         if self.blind:
             raise OSError(19)
-        return self._files.listdir()
+        return self._inner.listdir()
 
     def open(self, name, mode):
         """Open, failing late."""
-        file = self._files.open(name, mode)
+        file = self._inner.open(name, mode)
         return _LateFile(self, file) if self.failing or self.refusing else file
 
 
-class _LateFile:
+class _LateFile(Around):
     def __init__(self, late, file):
+        super().__init__(file)
         self._late = late
-        self._file = file
-
-    def __getattr__(self, name):
-        return getattr(self._file, name)
 
     def write(self, data):
         """Write, or fail."""
         if self._late.refusing:
             self._late.refusing -= 1
             raise OSError(self._late.code)
-        return self._file.write(data)
+        return self._inner.write(data)
 
     def close(self):
         """Close, and perhaps fail."""
-        self._file.close()
+        self._inner.close()
         if self._late.failing:
             self._late.failing -= 1
             raise OSError(self._late.code)
@@ -1576,40 +1568,34 @@ def test_a_checkpoint_tells_what_is_held_and_what_was_told_as_lost():
 # -- cost -----------------------------------------------------------------------------------------------
 
 
-class Watched:
+class Watched(Around):
     """Files that count what is read of which file."""
 
     def __init__(self, files):
-        self._files = files
+        super().__init__(files)
         self.read = {}
         self.largest = 0
 
-    def __getattr__(self, name):
-        return getattr(self._files, name)
-
     def open(self, name, mode):
         """Open, watching."""
-        return _WatchedFile(self, name, self._files.open(name, mode))
+        return _WatchedFile(self, name, self._inner.open(name, mode))
 
 
-class _WatchedFile:
+class _WatchedFile(Around):
     def __init__(self, watch, name, file):
+        super().__init__(file)
         self._watch = watch
         self._name = name
-        self._file = file
-
-    def __getattr__(self, name):
-        return getattr(self._file, name)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *args):
-        self._file.close()
+        self._inner.close()
 
     def readinto(self, buf):
         """Read, counting."""
-        n = self._file.readinto(buf)
+        n = self._inner.readinto(buf)
         self._watch.read[self._name] = self._watch.read.get(self._name, 0) + n
         self._watch.largest = max(self._watch.largest, len(buf))
         return n
