@@ -27,6 +27,18 @@ def staged():
 _staged: list = []
 
 
+def released(folder):
+    """Write the firmware into `folder` as `make deploy` copies it, cross-compiled; return the folder."""
+    from shakerctl import image, manifest
+
+    files = image.release_files(play.FIRMWARE)
+    files[manifest.NAME] = manifest.build(files, image.firmware_version(play.FIRMWARE))
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+    return folder
+
+
 def run(interpreter, module, *args, program=None, heap=None):
     """Return the lines that host_tests/<module>.py prints when given the program and `args`; raises Wrong."""
     program = program or staged()
