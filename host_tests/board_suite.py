@@ -206,7 +206,6 @@ def check_the_enable_line_is_on_before_a_pulse_begins_and_work_is_done_only_for_
     for _ in range(10):
         board.write(ON, names.DOME_LOCK)
     board._bolts = None
-    board._bolt_duty = None  # nor work anything out again
     board.write(ON, names.DOME_LOCK)
 
 

@@ -242,18 +242,18 @@ def test_without_the_sensor_or_with_the_lever_movement_says_nothing(options):
     agitator = Agitator(Options(**options))
     for now in range(0, 2000, 5):
         assert not agitator.watch(now, names.MOTION)
-        assert not agitator.watching(names.MOTION)
+        assert agitator.left(now, names.MOTION) > 100000
     assert watch(lambda now, drive: False, **options) == []
 
 
-def test_watching_says_when_time_matters():
+def test_once_stopped_nothing_is_missed_and_nothing_runs_out():
     agitator = Agitator(Options())
-    assert agitator.watching(names.MOTION) and not agitator.watching(0)
     agitator.start(0)
     agitator.step(600)
-    assert agitator.watching(0)
+    assert agitator.left(600, 0) == 200
     agitator.stop()
-    assert not agitator.watching(0)
+    assert agitator.left(600, 0) > 100000
+    assert not agitator.watch(900, 0)
 
 
 def test_ticks_of_the_edge_wrap():

@@ -155,20 +155,20 @@ def test_every_line_of_the_guard_has_a_mutant():
 # -- What it finds can be played ----------------------------------------------------------------------------
 
 SEEDED = {
-    "no bar in PAYOUT": ("interlock", "out |= COVER_BAR  #", "pass  #"),
+    "no bar in PAYOUT": ("interlock", "out |= _COVER_BAR  #", "pass  #"),
     "paid with the cover on": (
         "round",
-        "        if levels & COVER:\n            return WHY_COVER_ON\n        s.flags",
+        "        if levels & _COVER:\n            return _WHY_COVER_ON\n        s.flags",
         "        s.flags",
     ),
     "a latch may open while bets are open": (
         "round",
-        "            if levels & COVERING != COVERING:\n                self.fault(F_OPENED_IN_BETTING)",
-        "            if not levels & COVER:\n                self.fault(F_OPENED_IN_BETTING)",
+        "            if levels & _COVERING != _COVERING:\n                self.fault(_F_OPENED_IN_BETTING)",
+        "            if not levels & _COVER:\n                self.fault(_F_OPENED_IN_BETTING)",
     ),
     "opened while off is forgotten": (
         "round",
-        "elif found == BETTING and levels & COVERING != COVERING:",
+        "elif found == _BETTING and levels & _COVERING != _COVERING:",
         "elif False:",
     ),
 }
@@ -201,8 +201,8 @@ def test_a_seeded_bug_becomes_a_scenario_that_the_player_reproduces(bug, tmp_pat
 @pytest.mark.parametrize(
     ("module", "old", "new"),
     [
-        ("interlock", "elif where == SHAKING or where == BETTING:", "elif where == BETTING:"),
-        ("round", "        if levels & SERVICE:\n            return WHY_SERVICE\n", ""),
+        ("interlock", "elif where == _SHAKING or where == _BETTING:", "elif where == _BETTING:"),
+        ("round", "        if levels & _SERVICE:\n            return _WHY_SERVICE\n", ""),
     ],
     ids=["no cover lock in SHAKING", "start in service mode"],
 )

@@ -36,9 +36,11 @@ def literals(text):
 
 def owned(name):
     """Return the number that names.py or record.py gives to a name, or None."""
-    if name.startswith("_OFF_"):
-        return getattr(record, name[1:], None)
-    return getattr(names, name, getattr(record, name, None))
+    name = name.removeprefix("_")
+    for owner in (names, record):
+        if hasattr(owner, name):
+            return getattr(owner, name)
+    return None
 
 
 # Those that say so.

@@ -68,7 +68,7 @@ BROKEN = {
         "        now = (c1 & (((levels ^ _MOTION) & _EARNED) | _QUICK)) | (c2 & c0 & (c1 | _SLOW))",
         "        now = (c1 & ((~levels & _MOTION) | _QUICK)) | (c2 & c0 & (c1 | _SLOW | levels))",
     ),
-    "the bar is forgotten": ("shaker/interlock.py", "        out |= COVER_BAR", "        out |= 0"),
+    "the bar is forgotten": ("shaker/interlock.py", "        out |= _COVER_BAR", "        out |= 0"),
     "paid at once": ("shaker/round.py", "PAID_HOLD_MS = const(800)", "PAID_HOLD_MS = const(300)"),
     "bets open early": ("shaker/agitator.py", "PULSES = const(3)", "PULSES = const(2)"),
 }

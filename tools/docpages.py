@@ -65,7 +65,7 @@ def transitions(source: str) -> list[Row]:
     for row, comment in table(source, "TRANSITIONS"):
         if not isinstance(row, ast.Tuple):
             raise DocsError(f"TRANSITIONS, line {row.lineno}: no row")
-        before, after, event = (x.id for x in row.elts if isinstance(x, ast.Name))
+        before, after, event = (x.id.removeprefix("_") for x in row.elts if isinstance(x, ast.Name))
         condition, _, rule = (part.strip() for part in comment.partition("|"))
         if not condition or not rule:
             raise DocsError(f"TRANSITIONS, line {row.lineno}: its comment must say `condition | rule`")
@@ -122,7 +122,7 @@ def _functions(body: Iterable[ast.stmt], owner: str) -> Iterable[tuple[ast.Funct
 
 def _raises(node: ast.AST, constant: str, code: str) -> bool:
     if isinstance(node, ast.Return):
-        return isinstance(node.value, ast.Name) and node.value.id == constant
+        return isinstance(node.value, ast.Name) and node.value.id.removeprefix("_") == constant
     if not isinstance(node, ast.Call) or not node.args:
         return False
     first = node.args[0]
@@ -133,7 +133,7 @@ def _raises(node: ast.AST, constant: str, code: str) -> bool:
         isinstance(node.func, ast.Attribute)
         and node.func.attr in ("fault", "fault_at_boot", "persistent")
         and isinstance(first, ast.Name)
-        and first.id == constant
+        and first.id.removeprefix("_") == constant
         and not ends
     )
 

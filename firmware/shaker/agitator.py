@@ -8,12 +8,12 @@ Units: ms on the folded clock. SPEC section 5. Article 2.1: three strokes.
 
 from micropython import const
 
-from shaker.ticks import ticks_add, ticks_diff
+from shaker.ticks import ticks_diff
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-F_AGITATOR_RUNAWAY = const(9)
-F_AGITATOR_STALLED = const(8)
-OK = const(0)
+_F_AGITATOR_RUNAWAY = const(9)
+_F_AGITATOR_STALLED = const(8)
+_OK = const(0)
 
 PULSES = const(3)  # the law's number, not a setting
 STALL_MS = const(200)
@@ -21,6 +21,9 @@ RUNAWAY_MS = const(300)
 _LATE_MS = const(10)  # an edge later than this moves the rest, so that the knocks stay even
 
 _LONG = const(1 << 28)  # ms: never
+# ticks.py's clock, and what its functions do: in the hot path a call costs ten times that.
+_MASK = const(0x3FFFFFFF)
+_HALF = const(0x20000000)
 
 _REST = const(0)
 _TRAVEL = const(1)
@@ -55,7 +58,7 @@ class Agitator:
     def start(self, now):
         """Begin a shake at tick `now`: first the lock's travel."""
         self._stage = _TRAVEL
-        self._edge = ticks_add(now, self._bolt_ms)
+        self._edge = (now + (self._bolt_ms - _MASK - 1)) & _MASK
         self.begun = 0
         self.done = False
 
@@ -72,13 +75,15 @@ class Agitator:
         stage = self._stage
         if stage == _REST:
             return
-        late = ticks_diff(now, self._edge)
-        if late < 0:
+        at = self._edge
+        late = (now - at) & _MASK
+        if late >= _HALF:
             return
-        at = self._edge if late <= _LATE_MS else now
+        if late > _LATE_MS:
+            at = now
         if stage == _TRAVEL or stage == _GAP:
             self._stage = _PULSE
-            self._edge = ticks_add(at, self._pulse_ms)
+            self._edge = (at + (self._pulse_ms - _MASK - 1)) & _MASK
             self._pulse_at = now
             self._watching = self._motion
             self.begun += 1
@@ -88,10 +93,10 @@ class Agitator:
             self.drive = False
             if self.begun < PULSES:
                 self._stage = _GAP
-                self._edge = ticks_add(at, self._gap_ms)
+                self._edge = (at + (self._gap_ms - _MASK - 1)) & _MASK
             else:
                 self._stage = _SETTLE
-                self._edge = ticks_add(at, self._settle_ms)
+                self._edge = (at + (self._settle_ms - _MASK - 1)) & _MASK
                 self.pulsing = False
         else:
             self._stage = _REST
@@ -100,7 +105,7 @@ class Agitator:
     def watch(self, now, moving):
         """Compare the base's movement (0 = still) with the drive. Returns names.OK or a fault code."""
         if not self._motion:
-            return OK
+            return _OK
         if moving:
             self._watching = False
             if self.drive:
@@ -109,13 +114,13 @@ class Agitator:
                 self._moving = True
                 self._moving_at = now
             elif ticks_diff(now, self._moving_at) >= RUNAWAY_MS:
-                return F_AGITATOR_RUNAWAY
-            return OK
+                return _F_AGITATOR_RUNAWAY
+            return _OK
         self._moving = False
         if self._watching and ticks_diff(now, self._pulse_at) >= STALL_MS:
             self._watching = False
-            return F_AGITATOR_STALLED
-        return OK
+            return _F_AGITATOR_STALLED
+        return _OK
 
     def left(self, now, moving):
         """Return the ms until step() or watch() has something to do, while the base goes on like this."""
@@ -123,15 +128,14 @@ class Agitator:
         if self._stage != _REST:
             left = ticks_diff(self._edge, now)
         if self._motion:
+            due = _LONG
             if moving and self._moving:
-                left = min(left, ticks_diff(self._moving_at, now) + RUNAWAY_MS)
+                due = ticks_diff(self._moving_at, now) + RUNAWAY_MS
             elif self._watching:
-                left = min(left, ticks_diff(self._pulse_at, now) + STALL_MS)
+                due = ticks_diff(self._pulse_at, now) + STALL_MS
+            if due < left:
+                left = due
         return left
-
-    def watching(self, moving):
-        """True while the base's movement has to be timed."""
-        return self._motion and (moving or self._watching)
 
     def running_away(self):
         """True while the base moves and has moved with the drive off: the cause of a runaway is present."""

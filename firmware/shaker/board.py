@@ -30,15 +30,15 @@ from shaker.names import LAMPS
 from shaker.ticks import fold
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-AGITATOR = const(0x01)
-AGITATOR_ENABLE = const(0x02)
-COVER_LOCK = const(0x04)
-COVER_BAR = const(0x08)
-DOME_LOCK = const(0x10)
-FRONT_BOARD = const(0x20)
-ALARM = const(0x40)
-DRIVE = const(0x03)
-BOLTS = const(0x1C)
+_AGITATOR = const(0x01)
+_AGITATOR_ENABLE = const(0x02)
+_COVER_LOCK = const(0x04)
+_COVER_BAR = const(0x08)
+_DOME_LOCK = const(0x10)
+_FRONT_BOARD = const(0x20)
+_ALARM = const(0x40)
+_DRIVE = const(0x03)
+_BOLTS = const(0x1C)
 _PLAIN = const(0x62)  # AGITATOR_ENABLE, FRONT_BOARD, ALARM
 
 # GPIO registers. All outputs are on GPIO0-31 (the pin table sees to it) and this board owns every output
@@ -68,14 +68,15 @@ _SERVO_OFF = const(3277)
 
 _TABLE = const(277)  # found by trial: the readings of the contacts in GPIO0-31 are all different modulo this
 
-# Board._now: what write() last asserted. The two last are for each of the first five outputs: the address of
-# the register that selects the signal, and the signal.
-_OUTPUTS = const(0)
+# Board._now: what write() last asserted; for each of the first five outputs the address of the register that
+# selects its signal, and the signal; the levels of GPIO0-31, by the outputs that are plain levels.
+_WORD = const(0)
 _DRIVING = const(1)
 _LEVELS = const(2)  # of GPIO0-31
 _TURN = const(3)
 _SEL = const(4)
 _ROUTE = const(9)
+_PLAIN_LEVELS = const(14)
 
 _LAMP = (48, 40, 24)  # one lamp lit; the power budget in board/README.md counts on it
 _DARK = (0, 0, 0)
@@ -177,12 +178,13 @@ class Board:
         self._outputs = [machine.Pin(pin, machine.Pin.OUT, value=0) for pin in pins.OUTPUTS]
 
         self._pulsing = False
-        # What was last written: see _OUTPUTS and the names after it.
+        # What was last written: see _WORD and the names after it.
         self._now = [-1, -1, 0, 0] + [_OUT_SEL + 4 * pin for pin in pins.OUTPUTS[:5]] + [_SIGNAL_GPIO] * 5
-        self._levels = {}  # of GPIO0-31, by the outputs that are plain levels
-        for i in range(8):
-            outputs = (i & 1 and AGITATOR_ENABLE) | (i & 2 and FRONT_BOARD) | (i & 4 and ALARM)
-            self._levels[outputs] = (i & 1 and _ENABLE_BIT) | (i & 2 and _FRONT_BIT) | (i & 4 and _ALARM_BIT)
+        for outputs in range(_PLAIN + 1):
+            levels = _ENABLE_BIT if outputs & _AGITATOR_ENABLE else 0
+            levels |= _FRONT_BIT if outputs & _FRONT_BOARD else 0
+            levels |= _ALARM_BIT if outputs & _ALARM else 0
+            self._now.append(levels)
         self._open_agitator(settings)
         self._open_bolts()
         self.ticks = _folded(time.ticks_ms)
@@ -225,7 +227,6 @@ class Board:
     def _open_bolts(self):
         self._bolts = []
         self._bolt_signals = []
-        self._bolt_duty = [0, 0, 0]
         for i in range(3):
             # Without freq and duty PWM would start at once with 5 kHz, 50 %.
             self._bolts.append(machine.PWM(self._outputs[2 + i], freq=_SERVO_HZ, duty_u16=0))
@@ -254,8 +255,9 @@ class Board:
         """
 
         def write(outputs, driving, mem=mem, now=self._now, change=self._change):
-            if outputs != now[_OUTPUTS] or driving != now[_DRIVING]:
+            if outputs != now[_WORD] or driving != now[_DRIVING]:
                 change(outputs, driving)
+                return
             mem[_GPIO_OUT] = now[_LEVELS]
             # Which signal drives a pin, in turn: a peripheral is silent unless it is wanted, so this is the
             # second line of defence.
@@ -267,52 +269,49 @@ class Board:
 
     def write_pins(self, outputs, driving):
         """As write(), pin by pin."""
-        if outputs != self._now[_OUTPUTS] or driving != self._now[_DRIVING]:
+        if outputs != self._now[_WORD] or driving != self._now[_DRIVING]:
             self._change(outputs, driving)
-        self._outputs[1].value(1 if outputs & AGITATOR_ENABLE else 0)
-        self._outputs[5].value(1 if outputs & FRONT_BOARD else 0)
-        self._outputs[6].value(1 if outputs & ALARM else 0)
+        self._outputs[1].value(1 if outputs & _AGITATOR_ENABLE else 0)
+        self._outputs[5].value(1 if outputs & _FRONT_BOARD else 0)
+        self._outputs[6].value(1 if outputs & _ALARM else 0)
 
     def _change(self, outputs, driving):
         """Bring the pins to what the two words say."""
         now = self._now
-        levels = self._levels[outputs & _PLAIN]
-        if outputs & DRIVE != DRIVE:
+        if outputs & _DRIVE != _DRIVE:
             now[_ROUTE] = _SIGNAL_GPIO
             mem32[_SEL_AGITATOR] = _SIGNAL_GPIO  # what turns off does so before anything else is touched
-        mem32[_GPIO_OUT] = levels
+        levels = now[_PLAIN_LEVELS + (outputs & _PLAIN)]
         now[_LEVELS] = levels
+        mem32[_GPIO_OUT] = levels
         # Which bolts get another pulse, or none any more.
-        levels = BOLTS
-        if now[_OUTPUTS] >= 0:
-            levels = (driving ^ now[_DRIVING]) | ((outputs ^ now[_OUTPUTS]) & driving)
-        now[_OUTPUTS] = outputs
+        levels = _BOLTS
+        if now[_WORD] >= 0:
+            levels = (driving ^ now[_DRIVING]) | ((outputs ^ now[_WORD]) & driving)
+        now[_WORD] = outputs
         now[_DRIVING] = driving
-        if not outputs & AGITATOR:
+        if not outputs & _AGITATOR:
             self._pulsing = False
         elif not self._pulsing:
             self._pulsing = True  # one write for each time AGITATOR goes on, whatever follows
-            if outputs & AGITATOR_ENABLE:
+            if outputs & _AGITATOR_ENABLE:
                 now[_ROUTE] = self._pulse_signal
                 mem32[_SEL_AGITATOR] = self._pulse_signal
                 self._rmt.write_pulses(self._pulse, self._pulse_levels)
-        if levels & COVER_LOCK:
-            self._drive_bolt(0, driving & COVER_LOCK, outputs & COVER_LOCK)
-        if levels & COVER_BAR:
-            self._drive_bolt(1, driving & COVER_BAR, outputs & COVER_BAR)
-        if levels & DOME_LOCK:
-            self._drive_bolt(2, driving & DOME_LOCK, outputs & DOME_LOCK)
+        if levels & _COVER_LOCK:
+            self._drive_bolt(0, driving & _COVER_LOCK, outputs & _COVER_LOCK)
+        if levels & _COVER_BAR:
+            self._drive_bolt(1, driving & _COVER_BAR, outputs & _COVER_BAR)
+        if levels & _DOME_LOCK:
+            self._drive_bolt(2, driving & _DOME_LOCK, outputs & _DOME_LOCK)
 
     def _drive_bolt(self, i, driven, on):
         now = self._now
-        duty = 0
         if driven:
-            duty = _SERVO_ON if on else _SERVO_OFF
-        if duty != self._bolt_duty[i]:
-            self._bolt_duty[i] = duty
-            self._bolts[i].duty_u16(duty)
-            now[_ROUTE + 2 + i] = self._bolt_signals[i] if duty else _SIGNAL_GPIO
-            mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
+            driven = _SERVO_ON if on else _SERVO_OFF
+        self._bolts[i].duty_u16(driven)
+        now[_ROUTE + 2 + i] = self._bolt_signals[i] if driven else _SIGNAL_GPIO
+        mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
 
     def safe(self):
         """Drive every output off, from any state. The next write() may turn them on again, but not a pulse:
@@ -320,9 +319,7 @@ class Board:
         """
         safe()
         self._now[_ROUTE] = _SIGNAL_GPIO
-        for i in range(3):
-            self._bolt_duty[i] = -1  # unknown: the next write sets it
-        self._now[_OUTPUTS] = -1  # the next write works everything out anew
+        self._now[_WORD] = -1  # the next write works everything out anew
 
     # -- lamps -----------------------------------------------------------------------------------
 

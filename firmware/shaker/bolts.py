@@ -14,14 +14,17 @@ from micropython import const
 from shaker.ticks import ticks_add, ticks_diff
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-COVER_BAR = const(0x08)
-COVER_LOCK = const(0x04)
-DOME_LOCK = const(0x10)
+_COVER_BAR = const(0x08)
+_COVER_LOCK = const(0x04)
+_DOME_LOCK = const(0x10)
 
 _MINUTE_MS = const(60000)
 _BUDGET_MS = const(12000)  # 20 % of a minute
 _SCAN_MS = const(5)
 _LONG = const(1 << 28)  # ms: never
+# ticks.py's clock, and what its functions do: in the hot path a call costs ten times that.
+_MASK = const(0x3FFFFFFF)
+_HALF = const(0x20000000)
 
 
 class Bolt:
@@ -63,7 +66,7 @@ class Bolt:
             self._used += 1
         self._turn = turn
         self.driving = not turn
-        self._until = ticks_add(now, self._ms)
+        self._until = (now + (self._ms - _MASK - 1)) & _MASK
 
     def step(self, now, on):
         """Follow the command `on` at tick `now`; return True when the bolt has been told to be on."""
@@ -72,7 +75,7 @@ class Bolt:
             self._turn = False
             self.driving = True
             self._until = ticks_add(now, self._ms)
-        elif turn and ticks_diff(now, self._until) >= 0:
+        elif turn and (now - self._until) & _MASK < _HALF:
             self.driving = False
         self._waiting = False
         if on != self.told:
@@ -121,10 +124,10 @@ class Bolts:
 
     def assume(self, told):
         """After a restart: take it that the bolts stand as `told` (mask); drives nothing."""
-        self._lock.told = bool(told & COVER_LOCK)
-        self._bar.told = bool(told & COVER_BAR)
-        self._dome.told = bool(told & DOME_LOCK)
-        self.told = told & (COVER_LOCK | COVER_BAR | DOME_LOCK)
+        self._lock.told = bool(told & _COVER_LOCK)
+        self._bar.told = bool(told & _COVER_BAR)
+        self._dome.told = bool(told & _DOME_LOCK)
+        self.told = told & (_COVER_LOCK | _COVER_BAR | _DOME_LOCK)
 
     def drive_once(self, mask):
         """Drive each bolt of `mask` once to where the next step() wants it, moved already or not."""
@@ -134,19 +137,18 @@ class Bolts:
     def step(self, now, wanted, dome_closed):
         """Follow `wanted` (names.OUTPUTS mask) at tick `now`; a restart does not lock an open dome empty."""
         todo = (wanted ^ self.told) | self.busy
-        if todo & COVER_LOCK:
-            self._lock.hasty = wanted & COVER_BAR  # I6: never both, so it makes way, budget or not
-            self._step(now, COVER_LOCK, self._lock, wanted)
-        if todo & COVER_BAR:
-            self._step(now, COVER_BAR, self._bar, wanted)
-        if todo & DOME_LOCK:
-            self._step(now, DOME_LOCK, self._dome, wanted)
+        if todo & _COVER_LOCK:
+            self._lock.hasty = wanted & _COVER_BAR  # I6: never both, so it makes way, budget or not
+            self._step(now, _COVER_LOCK, self._lock, wanted)
+        if todo & _COVER_BAR:
+            self._step(now, _COVER_BAR, self._bar, wanted)
+        if todo & _DOME_LOCK:
+            self._step(now, _DOME_LOCK, self._dome, wanted)
         if self._owed_drive:
             self._drive_owed(now, self._owed_drive, dome_closed)
 
     def _step(self, now, bit, bolt, wanted):
-        told = bolt.step(now, wanted & bit != 0)
-        if told:
+        if bolt.step(now, wanted & bit != 0):
             self.told |= bit
         else:
             self.told &= ~bit
@@ -169,17 +171,17 @@ class Bolts:
 
     def _drive_owed(self, now, owed, dome_closed):
         # A restart does not lock an open dome empty: its drive waits until the dome is on.
-        if self.told & DOME_LOCK and not dome_closed:
-            self._owed_drive = owed & DOME_LOCK
-            owed &= ~DOME_LOCK
+        if self.told & _DOME_LOCK and not dome_closed:
+            self._owed_drive = owed & _DOME_LOCK
+            owed &= ~_DOME_LOCK
         else:
             self._owed_drive = 0
-        if owed & COVER_LOCK:
-            self._drive(now, COVER_LOCK, self._lock)
-        if owed & COVER_BAR:
-            self._drive(now, COVER_BAR, self._bar)
-        if owed & DOME_LOCK:
-            self._drive(now, DOME_LOCK, self._dome)
+        if owed & _COVER_LOCK:
+            self._drive(now, _COVER_LOCK, self._lock)
+        if owed & _COVER_BAR:
+            self._drive(now, _COVER_BAR, self._bar)
+        if owed & _DOME_LOCK:
+            self._drive(now, _DOME_LOCK, self._dome)
         self.busy |= self._owed_drive
 
     def _drive(self, now, bit, bolt):
@@ -189,7 +191,7 @@ class Bolts:
 
     def turning(self, bit):
         """True while the bolt of mask `bit` rests for a scan before it is driven the other way."""
-        bolt = self._lock if bit == COVER_LOCK else self._bar if bit == COVER_BAR else self._dome
+        bolt = self._lock if bit == _COVER_LOCK else self._bar if bit == _COVER_BAR else self._dome
         return bolt.turning()
 
     def lock_ready(self, now):
@@ -199,11 +201,11 @@ class Bolts:
     def left(self, now):
         """Return the ms until step() has something to do, while the same is wanted."""
         left = _LONG
-        if self.busy & COVER_LOCK:
+        if self.busy & _COVER_LOCK:
             left = self._lock.left(now)
-        if self.busy & COVER_BAR:
+        if self.busy & _COVER_BAR:
             left = min(left, self._bar.left(now))
-        if self.busy & DOME_LOCK:
+        if self.busy & _DOME_LOCK:
             left = min(left, self._dome.left(now))
         return left
 

@@ -14,23 +14,23 @@ from shaker.round import Round
 from shaker.ticks import ticks_diff
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-AGITATOR = const(0x01)
-AGITATOR_ENABLE = const(0x02)
-ALARM = const(0x40)
-BETTING = const(3)
-BOLTS = const(0x1C)
-COVER_BAR = const(0x08)
-COVER_LOCK = const(0x04)
-DOME = const(0x0020)
-DOME_LOCK = const(0x10)
-DRIVE = const(0x03)
-F_CLOCK_STALLED = const(12)
-F_SCAN_OVERRUN = const(13)
-FRONT_BOARD = const(0x20)
-SHAKING = const(2)
-FAULT = const(7)
-PAYOUT = const(5)
-FLAG_SERVICE = const(0x04)
+_AGITATOR = const(0x01)
+_AGITATOR_ENABLE = const(0x02)
+_ALARM = const(0x40)
+_BETTING = const(3)
+_BOLTS = const(0x1C)
+_COVER_BAR = const(0x08)
+_COVER_LOCK = const(0x04)
+_DOME = const(0x0020)
+_DOME_LOCK = const(0x10)
+_DRIVE = const(0x03)
+_F_CLOCK_STALLED = const(12)
+_F_SCAN_OVERRUN = const(13)
+_FRONT_BOARD = const(0x20)
+_SHAKING = const(2)
+_FAULT = const(7)
+_PAYOUT = const(5)
+_FLAG_SERVICE = const(0x04)
 
 SCAN_MS = const(5)
 _JUDGE_CALM = const(20)  # scans (100 ms) without a change, at most 1 s, before a restored phase is judged
@@ -65,7 +65,7 @@ class Core:
         self._won_hi = 0
         self.moved = True
         self.bolts_stay = False  # after a restart storm, or without a known state, no bolt is driven at boot
-        self._board = FRONT_BOARD if settings.front_board else 0
+        self._board = _FRONT_BOARD if settings.front_board else 0
         self._queue = queue
         self._waiting = 0  # events in it before this scan
         self._word = -1
@@ -90,8 +90,8 @@ class Core:
         # Where the bolts stand, by the state before the restart: it moved none of them.
         # In service mode the dome may be off: then its lock has not been driven on.
         s = self.state
-        dome = 0 if s.service() else DOME
-        return interlock.guard(0, dome, s.phase, s.origin, s.owed(), s.service(), 0) & BOLTS
+        dome = 0 if s.service() else _DOME
+        return interlock.guard(0, dome, s.phase, s.origin, s.owed(), s.service(), 0) & _BOLTS
 
     def fault_at_boot(self, code):
         """Have fault `code` raised as soon as the restored phase has been judged."""
@@ -225,10 +225,10 @@ class Core:
         """Work out the outputs after the round has decided; `told`: those before."""
         out = self._guarded()
         bolts = self.bolts
-        if (out ^ told) & BOLTS or bolts.busy:
-            bolts.step(now, out, self.inputs.levels & DOME)
+        if (out ^ told) & _BOLTS or bolts.busy:
+            bolts.step(now, out, self.inputs.levels & _DOME)
             self.driving = bolts.driving
-            out = (out & ~BOLTS) | bolts.told
+            out = (out & ~_BOLTS) | bolts.told
         self.outputs = out
         if self.lamps_hi or self.state.die1:
             self._light()
@@ -239,12 +239,12 @@ class Core:
         """What may act, by the interlock's last word."""
         s = self.state
         return interlock.guard(
-            DRIVE if self.agitator.drive else self._board if s.phase == BETTING else 0,
+            _DRIVE if self.agitator.drive else self._board if s.phase == _BETTING else 0,
             self.inputs.levels,
             s.phase,
             s.origin,
-            s.phase == PAYOUT or (s.phase == FAULT and s.origin == PAYOUT),
-            s.flags & FLAG_SERVICE,
+            s.phase == _PAYOUT or (s.phase == _FAULT and s.origin == _PAYOUT),
+            s.flags & _FLAG_SERVICE,
             self.outputs,
         )
 
@@ -289,15 +289,15 @@ class Core:
                 if not the_round.t_s & 63:
                     self.bolts.tidy(now)
             the_round.t_ms = ms
-            if dt > _OVERRUN_MS and self.agitator.begun and self.state.phase == SHAKING:
-                the_round.fault(F_SCAN_OVERRUN)
+            if dt > _OVERRUN_MS and self.agitator.begun and self.state.phase == _SHAKING:
+                the_round.fault(_F_SCAN_OVERRUN)
                 self._rest = _DECIDE
                 self._due = 0
         else:
             self.moved = False
             self._still += 1
             if self._still >= _STALLED_SCANS and not self.round.clock_bad:
-                self.round.persistent(F_CLOCK_STALLED, True)
+                self.round.persistent(_F_CLOCK_STALLED, True)
                 self._rest = _DECIDE
                 self._due = 0
 
@@ -311,7 +311,7 @@ class Core:
         self._word = -1
         if inputs.calm < _JUDGE_CALM and not self.round.t_s:
             out = self._unjudged(self.state)
-            self.outputs = (out & ~BOLTS) | self.bolts.told
+            self.outputs = (out & ~_BOLTS) | self.bolts.told
             return False
         self.round.judge(inputs.levels)
         code = 1
@@ -321,11 +321,11 @@ class Core:
             self._pending >>= 1
             code += 1
         if not self.bolts_stay:
-            self.bolts.drive_once(BOLTS)
+            self.bolts.drive_once(_BOLTS)
         return True
 
     def _unjudged(self, s):
-        return interlock.guard(0, 0, s.phase, s.origin, s.owed(), s.flags & FLAG_SERVICE, self.outputs)
+        return interlock.guard(0, 0, s.phase, s.origin, s.owed(), s.flags & _FLAG_SERVICE, self.outputs)
 
     def _light(self):
         s = self.state
@@ -346,8 +346,8 @@ def safe_part(before, after):
 
     Agitator and front board only go off, bolts and alarm only go on (SPEC section 7).
     """
-    out = before & after & (AGITATOR | AGITATOR_ENABLE | FRONT_BOARD)
-    out |= (before | after) & (COVER_LOCK | COVER_BAR | DOME_LOCK | ALARM)
-    if out & COVER_BAR and out & COVER_LOCK:
-        out &= ~(COVER_LOCK if after & COVER_BAR else COVER_BAR)
+    out = before & after & (_AGITATOR | _AGITATOR_ENABLE | _FRONT_BOARD)
+    out |= (before | after) & (_COVER_LOCK | _COVER_BAR | _DOME_LOCK | _ALARM)
+    if out & _COVER_BAR and out & _COVER_LOCK:
+        out &= ~(_COVER_LOCK if after & _COVER_BAR else _COVER_BAR)
     return out

@@ -8,25 +8,25 @@ every scan; a mistake above this layer can refuse a game, never open a dome or m
 from micropython import const
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-AGITATOR = const(0x01)
-AGITATOR_ENABLE = const(0x02)
-ALARM = const(0x40)
-BETTING = const(3)
-COVER = const(0x0010)
-COVER_BAR = const(0x08)
-COVER_LOCK = const(0x04)
-DOME = const(0x0020)
-DOME_LOCK = const(0x10)
-DRIVE = const(0x03)
-FAULT = const(7)
-FRONT_BOARD = const(0x20)
-IDLE = const(0)
-OK = const(0)
-SECURED = const(0x0035)
-SHAKING = const(2)
-WHY_LATCH_NOT_SEEN_OPEN = const(4)
-WHY_NOT_COVERED = const(7)
-WHY_WRONG_PHASE = const(1)
+_AGITATOR = const(0x01)
+_AGITATOR_ENABLE = const(0x02)
+_ALARM = const(0x40)
+_BETTING = const(3)
+_COVER = const(0x0010)
+_COVER_BAR = const(0x08)
+_COVER_LOCK = const(0x04)
+_DOME = const(0x0020)
+_DOME_LOCK = const(0x10)
+_DRIVE = const(0x03)
+_FAULT = const(7)
+_FRONT_BOARD = const(0x20)
+_IDLE = const(0)
+_OK = const(0)
+_SECURED = const(0x0035)
+_SHAKING = const(2)
+_WHY_LATCH_NOT_SEEN_OPEN = const(4)
+_WHY_NOT_COVERED = const(7)
+_WHY_WRONG_PHASE = const(1)
 
 
 def may_shake(levels, owed, seen_open):
@@ -35,12 +35,12 @@ def may_shake(levels, owed, seen_open):
     levels: settled inputs; owed: payout outstanding; seen_open: both latches seen open since the last shake.
     """
     if owed:
-        return WHY_WRONG_PHASE
-    if levels & SECURED != SECURED:
-        return WHY_NOT_COVERED
+        return _WHY_WRONG_PHASE
+    if levels & _SECURED != _SECURED:
+        return _WHY_NOT_COVERED
     if not seen_open:
-        return WHY_LATCH_NOT_SEEN_OPEN
-    return OK
+        return _WHY_LATCH_NOT_SEEN_OPEN
+    return _OK
 
 
 def guard(wanted, levels, phase, origin, owed, service, told):
@@ -50,27 +50,27 @@ def guard(wanted, levels, phase, origin, owed, service, told):
     told: the outputs of the scan before (a bolt's standing command).
     """
     # The bolts are not the round's to choose: they follow from the phase alone.
-    out = wanted & (DRIVE | FRONT_BOARD | ALARM)
-    where = origin if phase == FAULT else phase
+    out = wanted & (_DRIVE | _FRONT_BOARD | _ALARM)
+    where = origin if phase == _FAULT else phase
     if owed:
-        out |= COVER_BAR  # I3, and I6: never together with the lock
-    elif where == SHAKING or where == BETTING:
-        out |= COVER_LOCK  # I2
+        out |= _COVER_BAR  # I3, and I6: never together with the lock
+    elif where == _SHAKING or where == _BETTING:
+        out |= _COVER_LOCK  # I2
     # I4: the dome is bolted but in service mode. A dome that is off is not locked empty: the lock follows.
-    if phase == IDLE:
+    if phase == _IDLE:
         if not service:
-            out |= DOME_LOCK
-    elif phase != FAULT or origin != IDLE or levels & DOME or told & DOME_LOCK:
-        out |= DOME_LOCK
+            out |= _DOME_LOCK
+    elif phase != _FAULT or origin != _IDLE or levels & _DOME or told & _DOME_LOCK:
+        out |= _DOME_LOCK
     # I1: everything must hold at once, or both channels are off in this same scan.
-    if phase != SHAKING or owed or levels & SECURED != SECURED or not out & COVER_LOCK:
-        out &= ~DRIVE
-    elif not told & COVER_LOCK:
-        out &= ~DRIVE  # the lock has had no time to travel
-    if not out & AGITATOR_ENABLE:
-        out &= ~AGITATOR
-    if phase != BETTING:
-        out &= ~FRONT_BOARD  # I5
-    if phase == FAULT or (owed and levels & COVER):
-        out |= ALARM
+    if phase != _SHAKING or owed or levels & _SECURED != _SECURED or not out & _COVER_LOCK:
+        out &= ~_DRIVE
+    elif not told & _COVER_LOCK:
+        out &= ~_DRIVE  # the lock has had no time to travel
+    if not out & _AGITATOR_ENABLE:
+        out &= ~_AGITATOR
+    if phase != _BETTING:
+        out &= ~_FRONT_BOARD  # I5
+    if phase == _FAULT or (owed and levels & _COVER):
+        out |= _ALARM
     return out

@@ -19,10 +19,10 @@ from shaker.session import Session
 from shaker.ticks import ticks_add, ticks_diff
 
 RING = const(512)  # received bytes that can wait: more than the host may send during a shake
-CHUNK = const(57)  # what the line carries in one scan: 115200 Bd, ten bits a byte, 5 ms
-WINDOW = const(8)  # unacknowledged events in flight
-HEARTBEAT_MS = const(1000)
-HOST_LOST_MS = const(5000)
+_CHUNK = const(57)  # what the line carries in one scan: 115200 Bd, ten bits a byte, 5 ms
+_WINDOW = const(8)  # unacknowledged events in flight
+_HEARTBEAT_MS = const(1000)
+_HOST_LOST_MS = const(5000)
 
 _RING_MASK = const(511)
 _READ = const(64)  # bytes taken from the UART at a time
@@ -66,10 +66,10 @@ class Link:
         self._tx_end = 0
         # Events in flight, oldest first. Their records are kept, so that resending reads no flash.
         self._flying = 0
-        self._records = [bytearray(_SIZE) for _ in range(WINDOW)]
-        self._seq = [0] * WINDOW
-        self._due = [0] * WINDOW
-        self._tries = [0] * WINDOW
+        self._records = [bytearray(_SIZE) for _ in range(_WINDOW)]
+        self._seq = [0] * _WINDOW
+        self._due = [0] * _WINDOW
+        self._tries = [0] * _WINDOW
         self._next = 1  # the first number not yet sent in this boot
         self._replay = 0  # the next number of a replay, 0 = none
         self._replay_end = 0
@@ -103,11 +103,11 @@ class Link:
             self._ring_n += n
 
     def send(self):
-        """Hand at most CHUNK bytes to the UART. Allocates nothing, never blocks."""
+        """Hand at most _CHUNK bytes to the UART. Allocates nothing, never blocks."""
         n = self._tx_end - self._tx_at
         if n:
-            if n > CHUNK:
-                n = CHUNK
+            if n > _CHUNK:
+                n = _CHUNK
             n = self._uart.write(self._tx, self._tx_at, n)
             if n:
                 self._tx_at += n
@@ -121,7 +121,7 @@ class Link:
         if (
             self._ring_n
             or self.session.verifying
-            or (self.up and ticks_diff(now, self._heard) > HOST_LOST_MS)
+            or (self.up and ticks_diff(now, self._heard) > _HOST_LOST_MS)
         ):
             self.handle(now)
 
@@ -156,7 +156,7 @@ class Link:
                 found = splitter.decode()
                 if found is not None:
                     self._hear(now, found)
-        elif self.up and ticks_diff(now, self._heard) > HOST_LOST_MS:
+        elif self.up and ticks_diff(now, self._heard) > _HOST_LOST_MS:
             self.up = False
             self._device.emit(EV_LINK, 0)
 
@@ -177,7 +177,7 @@ class Link:
         A reply comes first, then the heartbeat, both only when nothing waits to become durable (the host
         never hears of a state that a power cut could undo); then events, which come from the journal.
         """
-        if self._device.pulsing or self._tx_end - self._tx_at >= CHUNK:
+        if self._device.pulsing or self._tx_end - self._tx_at >= _CHUNK:
             return
         self._silent = False
         text = None
@@ -186,7 +186,7 @@ class Link:
                 text = self._reply
                 self._reply = None
             elif self._beat is None or ticks_diff(now, self._beat) >= 0:
-                self._beat = ticks_add(now, HEARTBEAT_MS)
+                self._beat = ticks_add(now, _HEARTBEAT_MS)
                 text = lines.heartbeat(self._device, self._journal)
         if text is None:
             text = self._event(now)
@@ -205,7 +205,7 @@ class Link:
         journal = self._journal
         if self._replay or self._reply is not None or self._beat is None:
             return
-        if self._flying < WINDOW and max(self._next, journal.acked + 1) <= journal.last:
+        if self._flying < _WINDOW and max(self._next, journal.acked + 1) <= journal.last:
             return  # the search for a readable record goes on
         until = self._beat
         for i in range(self._flying):
@@ -227,7 +227,7 @@ class Link:
         """Return the text of the next event to send, or None: a new one, due again, or asked for."""
         self._forget()
         journal = self._journal
-        if self._flying < WINDOW:
+        if self._flying < _WINDOW:
             i = self._flying
             seq = max(self._next, journal.acked + 1, journal.first)
             for _ in range(_LOOK):

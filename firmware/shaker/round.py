@@ -20,80 +20,80 @@ from shaker import interlock
 from shaker.ticks import ticks_diff
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-BELL = const(0x0100)
-BETTING = const(3)
-CLOSED = const(4)
-COVER = const(0x0010)
-COVER_BAR = const(0x08)
-COVERED = const(1)
-COVERING = const(0x0015)
-DOME = const(0x0020)
-DOME_LOCK = const(0x10)
-EV_ABANDONED = const(13)
-EV_BETS_CLOSED = const(6)
-EV_BETS_OPEN = const(5)
-EV_CLEAR = const(17)
-EV_COVERED = const(1)
-EV_COVERED_UNPAID = const(11)
-EV_FAULT = const(16)
-EV_KEY_STUCK = const(15)
-EV_LIFTED = const(7)
-EV_PAID = const(10)
-EV_RECOVERED = const(18)
-EV_REFUSED = const(14)
-EV_RESULT = const(8)
-EV_SERVICE = const(19)
-EV_SHAKE_DONE = const(4)
-EV_SHAKE_START = const(3)
-EV_UNCOVERED = const(2)
-EV_UNCOVERED_UNPAID = const(12)
-EV_VOID = const(9)
-F_AGITATOR_RUNAWAY = const(9)
-F_DOME_OPENED = const(4)
-F_JOURNAL_FAILED = const(17)
-F_LATCH_A_WIRING = const(6)
-F_LATCH_B_WIRING = const(7)
-F_OPENED_IN_BETTING = const(2)
-F_OPENED_IN_SHAKE = const(1)
-F_OPENED_WHILE_OFF = const(3)
-F_POWER_LOST_IN_SHAKE = const(10)
-F_SETTINGS_INVALID = const(15)
-F_SHAKEN_LATE = const(5)
-FAULT = const(7)
-IDLE = const(0)
-KEYS = const(0x07C0)
-LATCH_A_INVALID = const(0x0002)
-LATCH_B_INVALID = const(0x0008)
-LEVER = const(0x0080)
-MOTION = const(0x1000)
-OK = const(0)
-PAID = const(0x0400)
-PAYOUT = const(5)
-SECURED = const(0x0035)
-SERVICE = const(0x0800)
-SHAKING = const(2)
-START = const(0x0040)
-VOID = const(6)
-VOID_KEY = const(0x0200)
-WHAT_BELL = const(2)
-WHAT_CLEAR = const(5)
-WHAT_LEVER = const(1)
-WHAT_PAID = const(4)
-WHAT_START = const(0)
-WHAT_VOID = const(3)
-WHY_CAUSE_PRESENT = const(3)
-WHY_COVER_ON = const(2)
-WHY_DOME_OPEN = const(6)
-WHY_FAULT = const(10)
-WHY_JOURNAL_FULL = const(9)
-WHY_NOT_COVERED = const(7)
-WHY_SERVICE = const(5)
-WHY_TOO_FEW = const(8)
-WHY_WRONG_PHASE = const(1)
-FLAG_BETS = const(0x01)
-FLAG_COVERED_UNPAID = const(0x08)
-FLAG_DISTURBED = const(0x02)
-FLAG_SERVICE = const(0x04)
+_BELL = const(0x0100)
+_BETTING = const(3)
+_CLOSED = const(4)
+_COVER = const(0x0010)
+_COVER_BAR = const(0x08)
+_COVERED = const(1)
+_COVERING = const(0x0015)
+_DOME = const(0x0020)
+_DOME_LOCK = const(0x10)
+_EV_ABANDONED = const(13)
+_EV_BETS_CLOSED = const(6)
+_EV_BETS_OPEN = const(5)
+_EV_CLEAR = const(17)
+_EV_COVERED = const(1)
+_EV_COVERED_UNPAID = const(11)
+_EV_FAULT = const(16)
+_EV_KEY_STUCK = const(15)
+_EV_LIFTED = const(7)
+_EV_PAID = const(10)
+_EV_RECOVERED = const(18)
+_EV_REFUSED = const(14)
+_EV_RESULT = const(8)
+_EV_SERVICE = const(19)
+_EV_SHAKE_DONE = const(4)
+_EV_SHAKE_START = const(3)
+_EV_UNCOVERED = const(2)
+_EV_UNCOVERED_UNPAID = const(12)
+_EV_VOID = const(9)
+_F_AGITATOR_RUNAWAY = const(9)
+_F_DOME_OPENED = const(4)
+_F_JOURNAL_FAILED = const(17)
+_F_LATCH_A_WIRING = const(6)
+_F_LATCH_B_WIRING = const(7)
+_F_OPENED_IN_BETTING = const(2)
+_F_OPENED_IN_SHAKE = const(1)
+_F_OPENED_WHILE_OFF = const(3)
+_F_POWER_LOST_IN_SHAKE = const(10)
+_F_SETTINGS_INVALID = const(15)
+_F_SHAKEN_LATE = const(5)
+_FAULT = const(7)
+_IDLE = const(0)
+_KEYS = const(0x07C0)
+_LATCH_A_INVALID = const(0x0002)
+_LATCH_B_INVALID = const(0x0008)
+_LEVER = const(0x0080)
+_MOTION = const(0x1000)
+_OK = const(0)
+_PAID = const(0x0400)
+_PAYOUT = const(5)
+_SECURED = const(0x0035)
+_SERVICE = const(0x0800)
+_SHAKING = const(2)
+_START = const(0x0040)
+_VOID = const(6)
+_VOID_KEY = const(0x0200)
+_WHAT_BELL = const(2)
+_WHAT_CLEAR = const(5)
+_WHAT_LEVER = const(1)
+_WHAT_PAID = const(4)
+_WHAT_START = const(0)
+_WHAT_VOID = const(3)
+_WHY_CAUSE_PRESENT = const(3)
+_WHY_COVER_ON = const(2)
+_WHY_DOME_OPEN = const(6)
+_WHY_FAULT = const(10)
+_WHY_JOURNAL_FULL = const(9)
+_WHY_NOT_COVERED = const(7)
+_WHY_SERVICE = const(5)
+_WHY_TOO_FEW = const(8)
+_WHY_WRONG_PHASE = const(1)
+_FLAG_BETS = const(0x01)
+_FLAG_COVERED_UNPAID = const(0x08)
+_FLAG_DISTURBED = const(0x02)
+_FLAG_SERVICE = const(0x04)
 _OFF_EVENT = const(1)
 _OFF_PHASE = const(2)
 _OFF_FLAGS = const(3)
@@ -113,23 +113,23 @@ _SEEN_BOTH = const(0x6000)  # inputs.LATCH_A_OPEN, LATCH_B_OPEN
 _INVALID = const(0x000A)
 _RUNAWAY_BIT = const(0x0100)  # of F_AGITATOR_RUNAWAY in the mask of faults
 _LONG = const(1 << 28)  # ms: nothing will time out
-_DISTURBING = (F_DOME_OPENED, F_AGITATOR_RUNAWAY, F_SHAKEN_LATE)
+_DISTURBING = (_F_DOME_OPENED, _F_AGITATOR_RUNAWAY, _F_SHAKEN_LATE)
 
 # Every change of phase: (from, to, event). The comment gives the condition and the rule, and is what the
 # state diagram prints. A fault leads from any phase to FAULT; out of FAULT see _resume().
 TRANSITIONS = (
-    (IDLE, COVERED, EV_COVERED),  # cover on, both latches closed, dome closed, not in service mode | A2.1
-    (COVERED, IDLE, EV_UNCOVERED),  # cover or a latch opens | A2.1
-    (COVERED, VOID, EV_UNCOVERED),  # cover or a latch opens while a void round waits to be repeated | A3.3
-    (COVERED, SHAKING, EV_SHAKE_START),  # start pressed (lever: first stroke) and the interlock agrees | A2.1
-    (SHAKING, BETTING, EV_BETS_OPEN),  # three pulses (strokes) done and the dice have settled | A2.1, A2.2
-    (SHAKING, COVERED, EV_REFUSED),  # lever: fewer than three strokes in the window | A2.1
-    (BETTING, CLOSED, EV_BETS_CLOSED),  # bell pressed | A3.1
-    (CLOSED, PAYOUT, EV_LIFTED),  # cover off | A3.2
-    (PAYOUT, VOID, EV_VOID),  # void pressed, or host says void, cover off | A3.3
-    (PAYOUT, IDLE, EV_PAID),  # paid held 800 ms, or host confirms, cover off | A4
-    (VOID, COVERED, EV_COVERED),  # cover on, both latches closed, dome closed | A3.3
-    (VOID, IDLE, EV_ABANDONED),  # paid held with the service key on, or host abandon | house rule
+    (_IDLE, _COVERED, _EV_COVERED),  # cover on, both latches closed, dome closed, not in service mode | A2.1
+    (_COVERED, _IDLE, _EV_UNCOVERED),  # cover or a latch opens | A2.1
+    (_COVERED, _VOID, _EV_UNCOVERED),  # cover or a latch opens while a void round waits to be repeated | A3.3
+    (_COVERED, _SHAKING, _EV_SHAKE_START),  # start pressed (lever: first stroke), the interlock agrees | A2.1
+    (_SHAKING, _BETTING, _EV_BETS_OPEN),  # three pulses (strokes) done and the dice have settled | A2.1, A2.2
+    (_SHAKING, _COVERED, _EV_REFUSED),  # lever: fewer than three strokes in the window | A2.1
+    (_BETTING, _CLOSED, _EV_BETS_CLOSED),  # bell pressed | A3.1
+    (_CLOSED, _PAYOUT, _EV_LIFTED),  # cover off | A3.2
+    (_PAYOUT, _VOID, _EV_VOID),  # void pressed, or host says void, cover off | A3.3
+    (_PAYOUT, _IDLE, _EV_PAID),  # paid held 800 ms, or host confirms, cover off | A4
+    (_VOID, _COVERED, _EV_COVERED),  # cover on, both latches closed, dome closed | A3.3
+    (_VOID, _IDLE, _EV_ABANDONED),  # paid held with the service key on, or host abandon | house rule
 )
 (
     T_COVER,
@@ -174,7 +174,7 @@ class Round:
         self._bolt_ms = settings.bolt_ms
         self._seen = 0  # which latches have been seen open since the last shake
         self._ignored = 0  # keys that do not count until they are released
-        self._down_at = [0] * len(_KEYS)
+        self._down_at = [0] * len(_KEY_BITS)
         self._pair_a_at = 0
         self._pair_b_at = 0
         self._pairs = 0  # latches whose pair is being timed
@@ -195,16 +195,16 @@ class Round:
         if (levels | self._pairs) & _INVALID:
             # What is on its way to another level has not lasted until now, however late this scan is.
             self._watch_pairs(now, levels, ~inputs.counting)
-        if not levels & DOME:
+        if not levels & _DOME:
             self._watch_dome()
-        if (levels | toggled) & MOTION or self.state.phase == SHAKING:
-            code = self.agitator.watch(now, levels & MOTION)
+        if (levels | toggled) & _MOTION or self.state.phase == _SHAKING:
+            code = self.agitator.watch(now, levels & _MOTION)
             if code:
                 self.fault(code)
         self._follow(now, levels)
         if toggled & _HANDS:
             self._keys(now, levels, toggled)
-        elif levels & KEYS & ~self._ignored:
+        elif levels & _KEYS & ~self._ignored:
             self._stuck(now, levels)
         if self._hold:
             self._holding(now, levels, ~inputs.counting)
@@ -214,11 +214,11 @@ class Round:
         and the base's movement (`toggled`).
         """
         levels = inputs.levels
-        if toggled & MOTION:
-            code = self.agitator.watch(now, levels & MOTION)
+        if toggled & _MOTION:
+            code = self.agitator.watch(now, levels & _MOTION)
             if code:
                 self.fault(code)
-        if toggled & KEYS:
+        if toggled & _KEYS:
             self._keys(now, levels, toggled)
         if self._hold:
             self._holding(now, levels, ~inputs.counting)
@@ -231,15 +231,15 @@ class Round:
         """Return the ms until something times out, if no input changes and no command comes."""
         s = self.state
         left = _LONG
-        if s.phase == SHAKING and self._lever:
+        if s.phase == _SHAKING and self._lever:
             left = self._lever_left(now)
-        elif s.phase == SHAKING or levels & MOTION:
-            left = self.agitator.left(now, 0 if s.faults & _RUNAWAY_BIT else levels & MOTION)
+        elif s.phase == _SHAKING or levels & _MOTION:
+            left = self.agitator.left(now, 0 if s.faults & _RUNAWAY_BIT else levels & _MOTION)
         if self._hold:
             left = _sooner(left, ticks_diff(self._hold_at, now) + PAID_HOLD_MS)
         if levels & _INVALID:
             left = _sooner(left, self._pairs_left(now, levels))
-        levels &= KEYS & ~self._ignored
+        levels &= _KEYS & ~self._ignored
         if levels:
             left = _sooner(left, self._stuck_left(now, levels))
         return left
@@ -278,21 +278,21 @@ class Round:
         self.judged = True
         s = self.state
         found = s.phase
-        if found == COVERED:
-            if not s.flags & FLAG_BETS:
-                s.phase = IDLE
-            elif levels & SECURED != SECURED:
-                s.phase = VOID
-        if found != IDLE:
-            self._note(EV_RECOVERED, found)
-        if found == SHAKING:
-            self.fault(F_POWER_LOST_IN_SHAKE)
-        elif found == BETTING and levels & COVERING != COVERING:
-            self.fault(F_OPENED_WHILE_OFF)
-        if s.owed() and levels & COVER:
-            s.flags |= FLAG_COVERED_UNPAID
-            self._note(EV_COVERED_UNPAID)
-        self.ignore(levels & KEYS)
+        if found == _COVERED:
+            if not s.flags & _FLAG_BETS:
+                s.phase = _IDLE
+            elif levels & _SECURED != _SECURED:
+                s.phase = _VOID
+        if found != _IDLE:
+            self._note(_EV_RECOVERED, found)
+        if found == _SHAKING:
+            self.fault(_F_POWER_LOST_IN_SHAKE)
+        elif found == _BETTING and levels & _COVERING != _COVERING:
+            self.fault(_F_OPENED_WHILE_OFF)
+        if s.owed() and levels & _COVER:
+            s.flags |= _FLAG_COVERED_UNPAID
+            self._note(_EV_COVERED_UNPAID)
+        self.ignore(levels & _KEYS)
 
     def ignore(self, keys):
         """Let the keys of mask `keys` that are down count only once released; report each once."""
@@ -300,9 +300,9 @@ class Round:
         self._ignored |= keys
         i = 0
         while keys:
-            if keys & _KEYS[i]:
-                keys &= ~_KEYS[i]
-                self._note(EV_KEY_STUCK, i)
+            if keys & _KEY_BITS[i]:
+                keys &= ~_KEY_BITS[i]
+                self._note(_EV_KEY_STUCK, i)
             i += 1
 
     # -- Faults --------------------------------------------------------------------------------------
@@ -315,51 +315,51 @@ class Round:
             return False
         s.faults |= bit
         if code in _DISTURBING:
-            s.flags |= FLAG_DISTURBED
+            s.flags |= _FLAG_DISTURBED
         begun = 0
-        if s.phase != FAULT:
-            if s.phase == SHAKING:
+        if s.phase != _FAULT:
+            if s.phase == _SHAKING:
                 begun = self._strokes if self._lever else self.agitator.begun
             s.origin = s.phase
-            s.phase = FAULT
+            s.phase = _FAULT
             s.fault = code
             self.agitator.stop()
             self._hold = _NO_HOLD
             self._turned_on = False
         s.pack_faults()
         s.rec[_OFF_X] = begun
-        begun = self._note(EV_FAULT, code, b)
+        begun = self._note(_EV_FAULT, code, b)
         s.rec[_OFF_X] = 0
         return begun
 
     def _watch_dome(self):
         s = self.state
         # The one exception: taken off in service mode before the fault, and not locked since.
-        if s.phase != IDLE and (s.phase != FAULT or s.origin != IDLE or self.told & DOME_LOCK):
-            self.fault(F_DOME_OPENED)
+        if s.phase != _IDLE and (s.phase != _FAULT or s.origin != _IDLE or self.told & _DOME_LOCK):
+            self.fault(_F_DOME_OPENED)
 
     def _watch_pairs(self, now, levels, lasting):
-        if not levels & LATCH_A_INVALID:
-            self._pairs &= ~LATCH_A_INVALID
-        elif not self._pairs & LATCH_A_INVALID:
-            self._pairs |= LATCH_A_INVALID
+        if not levels & _LATCH_A_INVALID:
+            self._pairs &= ~_LATCH_A_INVALID
+        elif not self._pairs & _LATCH_A_INVALID:
+            self._pairs |= _LATCH_A_INVALID
             self._pair_a_at = now
-        elif lasting & LATCH_A_INVALID and ticks_diff(now, self._pair_a_at) >= PAIR_MS:
-            self.fault(F_LATCH_A_WIRING)
-        if not levels & LATCH_B_INVALID:
-            self._pairs &= ~LATCH_B_INVALID
-        elif not self._pairs & LATCH_B_INVALID:
-            self._pairs |= LATCH_B_INVALID
+        elif lasting & _LATCH_A_INVALID and ticks_diff(now, self._pair_a_at) >= PAIR_MS:
+            self.fault(_F_LATCH_A_WIRING)
+        if not levels & _LATCH_B_INVALID:
+            self._pairs &= ~_LATCH_B_INVALID
+        elif not self._pairs & _LATCH_B_INVALID:
+            self._pairs |= _LATCH_B_INVALID
             self._pair_b_at = now
-        elif lasting & LATCH_B_INVALID and ticks_diff(now, self._pair_b_at) >= PAIR_MS:
-            self.fault(F_LATCH_B_WIRING)
+        elif lasting & _LATCH_B_INVALID and ticks_diff(now, self._pair_b_at) >= PAIR_MS:
+            self.fault(_F_LATCH_B_WIRING)
 
     def _pairs_left(self, now, levels):
         left = _LONG
         faults = self.state.faults
-        if levels & LATCH_A_INVALID and not faults >> (F_LATCH_A_WIRING - 1) & 1:
+        if levels & _LATCH_A_INVALID and not faults >> (_F_LATCH_A_WIRING - 1) & 1:
             left = ticks_diff(self._pair_a_at, now) + PAIR_MS
-        if levels & LATCH_B_INVALID and not faults >> (F_LATCH_B_WIRING - 1) & 1:
+        if levels & _LATCH_B_INVALID and not faults >> (_F_LATCH_B_WIRING - 1) & 1:
             left = _sooner(left, ticks_diff(self._pair_b_at, now) + PAIR_MS)
         return left
 
@@ -368,36 +368,36 @@ class Round:
         s = self.state
         if levels & _INVALID or self.settings_bad or self.journal_bad or self.clock_bad:
             return True
-        if not levels & DOME and (s.origin != IDLE or s.faults >> (F_DOME_OPENED - 1) & 1):
+        if not levels & _DOME and (s.origin != _IDLE or s.faults >> (_F_DOME_OPENED - 1) & 1):
             return True
         return self.agitator.running_away()
 
     def _resume(self):
         s = self.state
-        if s.origin == PAYOUT:
-            return PAYOUT
-        if s.origin == CLOSED and not s.flags & FLAG_DISTURBED:
-            return CLOSED
-        return VOID if s.flags & FLAG_BETS else IDLE
+        if s.origin == _PAYOUT:
+            return _PAYOUT
+        if s.origin == _CLOSED and not s.flags & _FLAG_DISTURBED:
+            return _CLOSED
+        return _VOID if s.flags & _FLAG_BETS else _IDLE
 
     def clear(self, levels):
         """Clear every latched fault, by the supervisor's key or the host. Returns OK or the reason not to."""
         s = self.state
-        if s.phase != FAULT:
-            return WHY_WRONG_PHASE
+        if s.phase != _FAULT:
+            return _WHY_WRONG_PHASE
         if self.cause_present(levels):
-            return WHY_CAUSE_PRESENT
+            return _WHY_CAUSE_PRESENT
         first = s.fault
         if s.faults != 1 << (first - 1):
             self._clear_others(first)
         s.faults = 0
         s.fault = 0
         s.phase = self._resume()
-        s.origin = IDLE
+        s.origin = _IDLE
         s.pack_faults()
-        self._note(EV_CLEAR, first)
-        self.ignore(levels & KEYS)
-        return OK
+        self._note(_EV_CLEAR, first)
+        self.ignore(levels & _KEYS)
+        return _OK
 
     def _clear_others(self, first):
         s = self.state
@@ -407,7 +407,7 @@ class Round:
             if others & 1:
                 s.faults &= ~(1 << (code - 1))
                 s.pack_faults()
-                self._note(EV_CLEAR, code)
+                self._note(_EV_CLEAR, code)
             others >>= 1
             code += 1
 
@@ -416,95 +416,95 @@ class Round:
     def _follow(self, now, levels):
         s = self.state
         phase = s.phase
-        if phase == IDLE:
-            if levels & SERVICE or s.flags & FLAG_SERVICE:
+        if phase == _IDLE:
+            if levels & _SERVICE or s.flags & _FLAG_SERVICE:
                 self._service_mode(levels)
-            if levels & SECURED == SECURED and not s.flags & FLAG_SERVICE:
+            if levels & _SECURED == _SECURED and not s.flags & _FLAG_SERVICE:
                 self._take(T_COVER)
-        elif phase == COVERED:
-            if levels & COVERING != COVERING:
-                self._take(T_UNCOVER_VOID if s.flags & FLAG_BETS else T_UNCOVER)
-        elif phase == SHAKING:
-            if levels & COVERING != COVERING:
-                self.fault(F_OPENED_IN_SHAKE)
+        elif phase == _COVERED:
+            if levels & _COVERING != _COVERING:
+                self._take(T_UNCOVER_VOID if s.flags & _FLAG_BETS else T_UNCOVER)
+        elif phase == _SHAKING:
+            if levels & _COVERING != _COVERING:
+                self.fault(_F_OPENED_IN_SHAKE)
             elif self._lever:
                 self._lever_shake(now)
             else:
                 self.agitator.step(now)
                 if self.agitator.done:
                     self._open_betting(self.agitator.begun)
-        elif phase == BETTING:
-            if levels & COVERING != COVERING:
-                self.fault(F_OPENED_IN_BETTING)
-        elif phase == CLOSED:
-            if not levels & COVER:
+        elif phase == _BETTING:
+            if levels & _COVERING != _COVERING:
+                self.fault(_F_OPENED_IN_BETTING)
+        elif phase == _CLOSED:
+            if not levels & _COVER:
                 self._take(T_LIFT)
-        elif phase == VOID:
-            if levels & SECURED == SECURED:
+        elif phase == _VOID:
+            if levels & _SECURED == _SECURED:
                 self._take(T_COVER_VOID)
-        elif phase == FAULT:
-            if s.origin == CLOSED and not s.flags & FLAG_DISTURBED and not levels & COVER:
-                s.origin = PAYOUT
-                self._note(EV_LIFTED)
-            if s.flags & FLAG_SERVICE:
+        elif phase == _FAULT:
+            if s.origin == _CLOSED and not s.flags & _FLAG_DISTURBED and not levels & _COVER:
+                s.origin = _PAYOUT
+                self._note(_EV_LIFTED)
+            if s.flags & _FLAG_SERVICE:
                 self._service_mode(levels)
-            if s.origin == PAYOUT:
+            if s.origin == _PAYOUT:
                 self._watch_cover(levels)
         else:  # PAYOUT
             self._watch_cover(levels)
 
     def _watch_cover(self, levels):
         s = self.state
-        if levels & COVER:
-            if not s.flags & FLAG_COVERED_UNPAID:
-                s.flags |= FLAG_COVERED_UNPAID
-                self._note(EV_COVERED_UNPAID)
-        elif s.flags & FLAG_COVERED_UNPAID:
-            s.flags &= ~FLAG_COVERED_UNPAID
-            self._note(EV_UNCOVERED_UNPAID)
+        if levels & _COVER:
+            if not s.flags & _FLAG_COVERED_UNPAID:
+                s.flags |= _FLAG_COVERED_UNPAID
+                self._note(_EV_COVERED_UNPAID)
+        elif s.flags & _FLAG_COVERED_UNPAID:
+            s.flags &= ~_FLAG_COVERED_UNPAID
+            self._note(_EV_UNCOVERED_UNPAID)
 
     def _service_mode(self, levels):
         s = self.state
-        if s.flags & FLAG_SERVICE:
-            if levels & DOME and not levels & SERVICE:
-                s.flags &= ~FLAG_SERVICE
-                self._note(EV_SERVICE, 0)
-        elif levels & SERVICE:
-            s.flags |= FLAG_SERVICE
-            self._note(EV_SERVICE, 1)
+        if s.flags & _FLAG_SERVICE:
+            if levels & _DOME and not levels & _SERVICE:
+                s.flags &= ~_FLAG_SERVICE
+                self._note(_EV_SERVICE, 0)
+        elif levels & _SERVICE:
+            s.flags |= _FLAG_SERVICE
+            self._note(_EV_SERVICE, 1)
 
     # -- The shake -----------------------------------------------------------------------------------
 
     def _may_start(self, levels):
         s = self.state
         phase = s.phase
-        if phase == FAULT:
-            return WHY_FAULT
-        if phase == IDLE or phase == VOID:
-            if s.flags & FLAG_SERVICE:
-                return WHY_SERVICE
-            return WHY_NOT_COVERED if levels & DOME else WHY_DOME_OPEN
-        if phase != COVERED:
-            return WHY_WRONG_PHASE
-        if levels & SERVICE:
-            return WHY_SERVICE
-        if self.told & COVER_BAR or self.lock_spent:
+        if phase == _FAULT:
+            return _WHY_FAULT
+        if phase == _IDLE or phase == _VOID:
+            if s.flags & _FLAG_SERVICE:
+                return _WHY_SERVICE
+            return _WHY_NOT_COVERED if levels & _DOME else _WHY_DOME_OPEN
+        if phase != _COVERED:
+            return _WHY_WRONG_PHASE
+        if levels & _SERVICE:
+            return _WHY_SERVICE
+        if self.told & _COVER_BAR or self.lock_spent:
             # The bar's release still waits for its budget, or the lock's is spent: it could not be locked.
-            return WHY_NOT_COVERED
+            return _WHY_NOT_COVERED
         # COVERED: no payout is outstanding.
         why = interlock.may_shake(levels, False, self._seen == _SEEN_BOTH)
-        if not why and not s.flags & FLAG_BETS and not self._room():
-            why = WHY_JOURNAL_FULL
+        if not why and not s.flags & _FLAG_BETS and not self._room():
+            why = _WHY_JOURNAL_FULL
         return why
 
     def _begin_shake(self, now):
         s = self.state
-        if s.flags & FLAG_BETS:
+        if s.flags & _FLAG_BETS:
             s.repeat += 1
         else:
             s.round += 1
             s.repeat = 0
-        s.flags &= ~FLAG_DISTURBED
+        s.flags &= ~_FLAG_DISTURBED
         if s.die1:
             s.die1 = s.die2 = s.die3 = 0
             s.pack_dice()
@@ -527,7 +527,7 @@ class Round:
         elif ticks_diff(now, self._shake_at) > self._window_ms:
             # Too few strokes are no shake: the latches have been seen open since the last real one.
             self._seen = _SEEN_BOTH
-            self._take(T_TOO_FEW, WHAT_LEVER, WHY_TOO_FEW)
+            self._take(T_TOO_FEW, _WHAT_LEVER, _WHY_TOO_FEW)
 
     def _lever_left(self, now):
         if self._strokes >= STROKES:
@@ -536,113 +536,113 @@ class Round:
         return ticks_diff(self._shake_at, now) + self._window_ms + 1
 
     def _open_betting(self, strokes):
-        self._note(EV_SHAKE_DONE, strokes)
+        self._note(_EV_SHAKE_DONE, strokes)
         self.agitator.stop()
-        self.state.flags |= FLAG_BETS
+        self.state.flags |= _FLAG_BETS
         self._take(T_OPEN)
 
     # -- Keys ----------------------------------------------------------------------------------------
 
     def _refuse(self, what, why):
-        self._note(EV_REFUSED, what, why)
+        self._note(_EV_REFUSED, what, why)
 
     def _keys(self, now, levels, toggled):
         """Keys and service key that were pressed or released just now."""
         if self._ignored:
             self._ignored &= ~toggled | levels
-        if toggled & SERVICE:
+        if toggled & _SERVICE:
             self._service_key(levels)
-        toggled &= levels & KEYS & ~self._ignored
+        toggled &= levels & _KEYS & ~self._ignored
         if not toggled:
             return
-        if toggled & VOID_KEY:
-            self._down_at[WHAT_VOID] = now
+        if toggled & _VOID_KEY:
+            self._down_at[_WHAT_VOID] = now
             why = self.void(levels)
             if why:
-                self._refuse(WHAT_VOID, why)
-        if toggled & PAID:
-            self._down_at[WHAT_PAID] = now
+                self._refuse(_WHAT_VOID, why)
+        if toggled & _PAID:
+            self._down_at[_WHAT_PAID] = now
             self._press_paid(now, levels)
-        if toggled & BELL:
-            self._down_at[WHAT_BELL] = now
+        if toggled & _BELL:
+            self._down_at[_WHAT_BELL] = now
             why = self._bell()
             if why:
-                self._refuse(WHAT_BELL, why)
-        if toggled & START:
-            self._down_at[WHAT_START] = now
+                self._refuse(_WHAT_BELL, why)
+        if toggled & _START:
+            self._down_at[_WHAT_START] = now
             why = self._may_start(levels) if not self._lever else self._means_nothing()
             if why:
-                self._refuse(WHAT_START, why)
+                self._refuse(_WHAT_START, why)
             else:
                 self._begin_shake(now)
-        if toggled & LEVER:
-            self._down_at[WHAT_LEVER] = now
+        if toggled & _LEVER:
+            self._down_at[_WHAT_LEVER] = now
             self._stroke(now, levels)
 
     def _means_nothing(self):
-        return WHY_FAULT if self.state.phase == FAULT else WHY_WRONG_PHASE
+        return _WHY_FAULT if self.state.phase == _FAULT else _WHY_WRONG_PHASE
 
     def _bell(self):
-        if self.state.phase != BETTING:
+        if self.state.phase != _BETTING:
             return self._means_nothing()
         self._take(T_BELL)
-        return OK
+        return _OK
 
     def _stroke(self, now, levels):
         phase = self.state.phase
         if not self._lever:
-            self._refuse(WHAT_LEVER, self._means_nothing())
-        elif phase == SHAKING:
+            self._refuse(_WHAT_LEVER, self._means_nothing())
+        elif phase == _SHAKING:
             self._strokes = min(self._strokes + 1, _STROKES_MAX)
             self._stroke_at = now
-        elif phase == BETTING or phase == CLOSED:
-            self.fault(F_SHAKEN_LATE)
+        elif phase == _BETTING or phase == _CLOSED:
+            self.fault(_F_SHAKEN_LATE)
         else:
             why = self._may_start(levels)
             if why:
-                self._refuse(WHAT_LEVER, why)
+                self._refuse(_WHAT_LEVER, why)
             else:
                 self._begin_shake(now)
 
     def _press_paid(self, now, levels):
         phase = self.state.phase
-        if phase == PAYOUT:
-            if levels & COVER:
-                self._refuse(WHAT_PAID, WHY_COVER_ON)
+        if phase == _PAYOUT:
+            if levels & _COVER:
+                self._refuse(_WHAT_PAID, _WHY_COVER_ON)
                 return
             self._hold = _HOLD_PAID
-        elif phase == VOID and levels & SERVICE:
+        elif phase == _VOID and levels & _SERVICE:
             self._hold = _HOLD_ABANDON
         else:
-            self._refuse(WHAT_PAID, self._means_nothing())
+            self._refuse(_WHAT_PAID, self._means_nothing())
             return
         self._hold_at = now
 
     def _holding(self, now, levels, lasting):
         # All 800 ms must lie in the phase, cover off (abandon: service key on); else press again.
         phase = self.state.phase
-        if not levels & PAID:
+        if not levels & _PAID:
             self._hold = _NO_HOLD
         elif self._hold == _HOLD_PAID:
-            if phase != PAYOUT:
+            if phase != _PAYOUT:
                 self._hold = _NO_HOLD
-            elif levels & COVER:
+            elif levels & _COVER:
                 self._hold = _NO_HOLD
-                self._refuse(WHAT_PAID, WHY_COVER_ON)
-            elif lasting & PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+                self._refuse(_WHAT_PAID, _WHY_COVER_ON)
+            elif lasting & _PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
                 self._hold = _NO_HOLD
                 self.paid(levels)
-        elif phase != VOID or not levels & SERVICE:
+        elif phase != _VOID or not levels & _SERVICE:
             self._hold = _NO_HOLD
-        elif lasting & PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
+        elif lasting & _PAID and ticks_diff(now, self._hold_at) >= PAID_HOLD_MS:
             self._hold = _NO_HOLD
             self.abandon()
 
     def _stuck(self, now, levels):
-        levels &= KEYS & ~self._ignored
+        levels &= _KEYS & ~self._ignored
         i = 0
         while levels:
-            bit = _KEYS[i]
+            bit = _KEY_BITS[i]
             if levels & bit:
                 levels &= ~bit
                 if ticks_diff(now, self._down_at[i]) >= STUCK_MS:
@@ -653,75 +653,75 @@ class Round:
         left = _LONG
         i = 0
         while levels:
-            if levels & _KEYS[i]:
-                levels &= ~_KEYS[i]
+            if levels & _KEY_BITS[i]:
+                levels &= ~_KEY_BITS[i]
                 left = _sooner(left, ticks_diff(self._down_at[i], now) + STUCK_MS)
             i += 1
         return left
 
     def _service_key(self, levels):
-        if self.state.phase != FAULT:
+        if self.state.phase != _FAULT:
             self._turned_on = False
-        elif levels & SERVICE:
+        elif levels & _SERVICE:
             self._turned_on = True
         elif self._turned_on:
             self._turned_on = False
             why = self.clear(levels)
             if why:
-                self._refuse(WHAT_CLEAR, why)
+                self._refuse(_WHAT_CLEAR, why)
 
     # -- What the croupier's key and the host's command share ------------------------------------------
 
     def result(self, die1, die2, die3):
         """Take the dice (1-6 each) of the lifted round; a later one corrects it. Returns OK or a reason."""
         s = self.state
-        if s.phase != PAYOUT:
-            return WHY_WRONG_PHASE
+        if s.phase != _PAYOUT:
+            return _WHY_WRONG_PHASE
         s.die1 = die1
         s.die2 = die2
         s.die3 = die3
         s.pack_dice()
-        self._note(EV_RESULT)
-        return OK
+        self._note(_EV_RESULT)
+        return _OK
 
     def void(self, levels):
         """Declare the round void (A3.3): stacked or tilted dice. Returns OK or a reason."""
         s = self.state
-        if s.phase != PAYOUT:
+        if s.phase != _PAYOUT:
             return self._means_nothing()
-        if levels & COVER:
-            return WHY_COVER_ON
+        if levels & _COVER:
+            return _WHY_COVER_ON
         if s.die1:
             s.die1 = s.die2 = s.die3 = 0
             s.pack_dice()
         self._take(T_VOID)
-        return OK
+        return _OK
 
     def paid(self, levels):
         """Confirm that every prize is paid (A4). Returns OK or a reason."""
         s = self.state
-        if s.phase != PAYOUT:
+        if s.phase != _PAYOUT:
             return self._means_nothing()
-        if levels & COVER:
-            return WHY_COVER_ON
-        s.flags &= ~FLAG_BETS
+        if levels & _COVER:
+            return _WHY_COVER_ON
+        s.flags &= ~_FLAG_BETS
         self._take(T_PAID)
-        return OK
+        return _OK
 
     def abandon(self):
         """Give up a void round that cannot be repeated (house rule). Returns OK or a reason."""
         s = self.state
-        if s.phase != VOID:
+        if s.phase != _VOID:
             return self._means_nothing()
-        s.flags &= ~FLAG_BETS
+        s.flags &= ~_FLAG_BETS
         self._take(T_ABANDON)
-        return OK
+        return _OK
 
     def persistent(self, code, present):
         """Note that a cause outside the table (journal, settings, clock) begins, which raises it, or ends."""
-        if code == F_JOURNAL_FAILED:
+        if code == _F_JOURNAL_FAILED:
             self.journal_bad = present
-        elif code == F_SETTINGS_INVALID:
+        elif code == _F_SETTINGS_INVALID:
             self.settings_bad = present
         else:
             self.clock_bad = present
@@ -733,4 +733,4 @@ def _sooner(left, other):
     return left if left < other else other
 
 
-_KEYS = (START, LEVER, BELL, VOID_KEY, PAID)  # in the order of names.WHATS
+_KEY_BITS = (_START, _LEVER, _BELL, _VOID_KEY, _PAID)  # in the order of names.WHATS

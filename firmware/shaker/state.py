@@ -11,10 +11,10 @@ from micropython import const
 from shaker import record
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
-FAULT = const(7)
-IDLE = const(0)
-PAYOUT = const(5)
-FLAG_SERVICE = const(0x04)
+_FAULT = const(7)
+_IDLE = const(0)
+_PAYOUT = const(5)
+_FLAG_SERVICE = const(0x04)
 _OFF_REPEAT = const(18)
 _OFF_FAULTS = const(32)
 _OFF_DICE = const(37)
@@ -29,8 +29,8 @@ class State:
     """
 
     def __init__(self):
-        self.phase = IDLE
-        self.origin = IDLE
+        self.phase = _IDLE
+        self.origin = _IDLE
         self.flags = 0
         self.boot = 0
         self.round = 0
@@ -81,8 +81,8 @@ class State:
 
     def owed(self):
         """True while payout is outstanding: lifted after the bell, neither paid nor void."""
-        return self.phase == PAYOUT or (self.phase == FAULT and self.origin == PAYOUT)
+        return self.phase == _PAYOUT or (self.phase == _FAULT and self.origin == _PAYOUT)
 
     def service(self):
         """True in service mode."""
-        return self.flags & FLAG_SERVICE != 0
+        return self.flags & _FLAG_SERVICE != 0
