@@ -103,10 +103,11 @@ def speed(table, found):
     say("instructions: the firmware under valgrind")
     counted = counting.count("scans")
     steady = counting.differences(counted)
+    marking = min(instructions for label, instructions in counted if label == "marking alone")
     scans = {}
     for label, instructions in counted:
         if label.startswith("scan "):
-            scans.setdefault(label[5:], []).append(instructions)
+            scans.setdefault(label[5:], []).append(instructions - marking)
     say("instructions: peers under valgrind")
     peers = counting.differences(counting.count("peers", PEERS))
     phases = {name: count for name, count in steady.items() if not name.startswith("app")}
