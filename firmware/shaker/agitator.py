@@ -8,7 +8,7 @@ Units: ms on the folded clock. SPEC section 5. Article 2.1: three strokes.
 
 from micropython import const
 
-from shaker.ticks import ticks_diff
+from shaker.ticks import ticks_add, ticks_diff
 
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
 _F_AGITATOR_RUNAWAY = const(9)
@@ -21,9 +21,6 @@ RUNAWAY_MS = const(300)
 _LATE_MS = const(10)  # an edge later than this moves the rest, so that the knocks stay even
 
 _LONG = const(1 << 28)  # ms: never
-# ticks.py's clock, and what its functions do: in the hot path a call costs ten times that.
-_MASK = const(0x3FFFFFFF)
-_HALF = const(0x20000000)
 
 _REST = const(0)
 _TRAVEL = const(1)
@@ -58,7 +55,7 @@ class Agitator:
     def start(self, now):
         """Begin a shake at tick `now`: first the lock's travel."""
         self._stage = _TRAVEL
-        self._edge = (now + (self._bolt_ms - _MASK - 1)) & _MASK
+        self._edge = ticks_add(now, self._bolt_ms)
         self.begun = 0
         self.done = False
 
@@ -75,15 +72,13 @@ class Agitator:
         stage = self._stage
         if stage == _REST:
             return
-        at = self._edge
-        late = (now - at) & _MASK
-        if late >= _HALF:
+        late = ticks_diff(now, self._edge)
+        if late < 0:
             return
-        if late > _LATE_MS:
-            at = now
+        at = self._edge if late <= _LATE_MS else now
         if stage == _TRAVEL or stage == _GAP:
             self._stage = _PULSE
-            self._edge = (at + (self._pulse_ms - _MASK - 1)) & _MASK
+            self._edge = ticks_add(at, self._pulse_ms)
             self._pulse_at = now
             self._watching = self._motion
             self.begun += 1
@@ -93,10 +88,10 @@ class Agitator:
             self.drive = False
             if self.begun < PULSES:
                 self._stage = _GAP
-                self._edge = (at + (self._gap_ms - _MASK - 1)) & _MASK
+                self._edge = ticks_add(at, self._gap_ms)
             else:
                 self._stage = _SETTLE
-                self._edge = (at + (self._settle_ms - _MASK - 1)) & _MASK
+                self._edge = ticks_add(at, self._settle_ms)
                 self.pulsing = False
         else:
             self._stage = _REST

@@ -22,9 +22,6 @@ _MINUTE_MS = const(60000)
 _BUDGET_MS = const(12000)  # 20 % of a minute
 _SCAN_MS = const(5)
 _LONG = const(1 << 28)  # ms: never
-# ticks.py's clock, and what its functions do: in the hot path a call costs ten times that.
-_MASK = const(0x3FFFFFFF)
-_HALF = const(0x20000000)
 
 
 class Bolt:
@@ -66,7 +63,7 @@ class Bolt:
             self._used += 1
         self._turn = turn
         self.driving = not turn
-        self._until = (now + (self._ms - _MASK - 1)) & _MASK
+        self._until = ticks_add(now, self._ms)
 
     def step(self, now, on):
         """Follow the command `on` at tick `now`; return True when the bolt has been told to be on."""
@@ -75,7 +72,7 @@ class Bolt:
             self._turn = False
             self.driving = True
             self._until = ticks_add(now, self._ms)
-        elif turn and (now - self._until) & _MASK < _HALF:
+        elif turn and ticks_diff(now, self._until) >= 0:
             self.driving = False
         self._waiting = False
         if on != self.told:
