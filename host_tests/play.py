@@ -18,13 +18,17 @@ FIRMWARE = ROOT / "firmware"
 HEAP = "48m"  # the simulated flash chip and the traces live in it too
 
 
-def stage(folder):
-    """Copy what goes on the device into `folder` and add its manifest, as a deployment does."""
+def stage(folder, files=None):
+    """Copy what goes on the device into `folder` and add its manifest, as a deployment does.
+
+    files: {path: content}; the firmware's sources unless given.
+    """
     from shaker.version import VERSION
     from shakerctl import manifest
 
-    sources = [FIRMWARE / "boot.py", FIRMWARE / "main.py", *sorted((FIRMWARE / "shaker").glob("*.py"))]
-    files = {str(path.relative_to(FIRMWARE)): path.read_bytes() for path in sources}
+    if files is None:
+        sources = [FIRMWARE / "boot.py", FIRMWARE / "main.py", *sorted((FIRMWARE / "shaker").glob("*.py"))]
+        files = {str(path.relative_to(FIRMWARE)): path.read_bytes() for path in sources}
     files[manifest.NAME] = manifest.build(files, VERSION)
     for name, data in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -29,13 +29,9 @@ _staged: list = []
 
 def released(folder):
     """Write the firmware into `folder` as `make deploy` copies it, cross-compiled; return the folder."""
-    from shakerctl import image, manifest
+    from shakerctl import image
 
-    files = image.release_files(play.FIRMWARE)
-    files[manifest.NAME] = manifest.build(files, image.firmware_version(play.FIRMWARE))
-    for path, data in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
+    play.stage(folder, image.release_files(play.FIRMWARE))
     return folder
 
 
