@@ -144,6 +144,10 @@ def can_be_said(act):
 # -- The firmware, as it is or with a small change ---------------------------------------------------
 
 
+class NoPlace(ValueError):
+    """A change cannot be made: its text is not there, or not once."""
+
+
 class _Changed(importlib.machinery.SourceFileLoader):
     """Loads a firmware module with a piece of its text replaced."""
 
@@ -156,7 +160,7 @@ class _Changed(importlib.machinery.SourceFileLoader):
         path = self.get_filename(fullname)
         text = pathlib.Path(path).read_text("utf-8")
         if text.count(self._old) != 1:
-            raise ValueError(f"{pathlib.Path(path).name}: {text.count(self._old)} places for {self._old!r}")
+            raise NoPlace(f"{pathlib.Path(path).name}: {text.count(self._old)} places for {self._old!r}")
         return compile(text.replace(self._old, self._new), path, "exec")
 
 

@@ -133,7 +133,7 @@ ROUND = (
         "        if False:\n            s.repeat += 1",
     ),
     ("s.round += 1", "s.round += 0"),
-    ("s.flags &= ~_FLAG_DISTURBED\n        s.die1", "s.die1"),
+    ("s.flags &= ~_FLAG_DISTURBED\n        if s.die1", "if s.die1"),
     ("        self._strokes = 1\n", ""),
     (
         "if self._strokes >= STROKES:\n            if (",
@@ -146,7 +146,7 @@ ROUND = (
         "if self.state.phase != _BETTING:\n            return self._means_nothing()",
         "if self.state.phase == _CLOSED:\n            return self._means_nothing()",
     ),
-    ("        if levels & _COVER:\n            return _WHY_COVER_ON\n        s.die1", "        s.die1"),
+    ("        if levels & _COVER:\n            return _WHY_COVER_ON\n        if s.die1", "        if s.die1"),
     ("        if levels & _COVER:\n            return _WHY_COVER_ON\n        s.flags", "        s.flags"),
     (
         "                self._hold = _NO_HOLD\n                self._refuse(_WHAT_PAID, _WHY_COVER_ON)\n",
@@ -256,6 +256,8 @@ def caught(mutant):
             pass
     except explore_rules.Violation as violation:
         return str(violation)
+    except exploration.NoPlace:
+        raise  # a mistake that was not made is not caught
     except Exception as error:  # a mistake may also break the firmware outright
         return f"{type(error).__name__}: {error}"
     # A short look at both builds first: most mistakes show at once, in one of them.

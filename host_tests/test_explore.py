@@ -136,6 +136,17 @@ def test_all_mutants_are_caught():
     assert not survivors
 
 
+def test_a_mutant_that_cannot_be_made_is_not_caught():
+    with pytest.raises(exploration.NoPlace):
+        explore_mutants.caught(("bolts", "no such text", ""))
+
+
+@pytest.mark.parametrize("module", sorted({module for module, _, _ in explore_mutants.ALL}))
+def test_every_mutant_has_its_place(module):
+    text = (exploration.FIRMWARE / "shaker" / f"{module}.py").read_text("utf-8")
+    assert [old for name, old, _ in explore_mutants.ALL if name == module and text.count(old) != 1] == []
+
+
 def test_every_line_of_the_guard_has_a_mutant():
     text = (exploration.FIRMWARE / "shaker" / "interlock.py").read_text("utf-8")
     body = text[text.index("def guard") :]
