@@ -96,6 +96,30 @@ def test_no_deed_whatever_breaks_the_interlock(deeds, lever, begin):
             assert rig.phase != "FAULT" or out & names.ALARM
 
 
+@pytest.mark.parametrize("lever", [False, True])
+def test_a_scan_adds_no_attribute(lever):
+    """That would allocate; what is set later is there from the construction on."""
+    rig = Rig(lever=lever, rest=0)
+    core = rig.core
+    parts = (core, core.inputs, core.agitator, core.round, core.bolts, core.bolts._lock, rig.state)
+    first = [set(vars(part)) for part in parts]
+    rig.go("COVERED")
+    rig.set(latch_a="invalid", latch_b="invalid", motion="moving")
+    rig.run(500)
+    rig.uncover()
+    rig.pinned = None
+    rig.run(500)
+    rig.turn_service()
+    rig.go("VOID")
+    rig.set(service="on")
+    rig.press("paid", 1000)
+    rig.turn_service()
+    rig.go("PAYOUT")
+    rig.press("paid", 11000)
+    assert {"fault latch-a-wiring", "abandoned", "paid"} < set(rig.said())
+    assert [set(vars(part)) for part in parts] == first
+
+
 def counted(rig):
     """Let each scan of the rig from here on be a list of what the core asked the round in it."""
     scans = []

@@ -798,6 +798,49 @@ def test_after_a_write_that_failed_nothing_is_written_until_the_flash_was_read()
     assert [name for name, _ in events(bench.journal)] == ["boot"] + ["covered"] * 3 + ["key-stuck"]
 
 
+def _no_checkpoints(bench):
+    for first in bench.journal._segments:
+        rewrite(bench, segment_name(first), lambda data: bytes(100) + data[100:])
+
+
+def _damaged_end(bench):
+    rewrite(bench, segment_name(bench.journal._segments[-1]), lambda data: data[:-100] + bytes(100))
+    rewrite(bench, "tail.log", lambda data: data[:-20] + bytes(20))
+
+
+def _nothing_left(bench):
+    for name in bench.files.listdir():
+        bench.files.remove(name)
+
+
+@pytest.mark.parametrize("segment", [64, 256])
+@pytest.mark.parametrize("damage", [None, _no_checkpoints, _damaged_end, _nothing_left])
+def test_what_is_read_anew_after_a_write_failed_is_what_the_flash_says_alone(damage, segment):
+    bench, files = late(0, segment=segment)
+    bench.round()
+    bench.round(void=True)
+    bench.one(names.EV_SETTINGS, 1, 5, 6)
+    while bench.journal.last < 100:
+        bench.round()
+    bench.one(names.EV_FAULT, names.F_OPENED_IN_SHAKE, 2)
+    bench.journal.mark(record.MARK_ALIVE, 99)
+    bench.one(names.EV_CLEAR, names.F_OPENED_IN_SHAKE)
+    if damage:
+        damage(bench)
+    bench.put(names.EV_LINK)
+    files.refusing = 1
+    with pytest.raises(OSError):
+        bench.journal.append(bench.queue)
+    bench.queue.drop(1)
+    bench.journal.append(bench.queue)  # nothing: the flash is read all the same
+    fresh = Journal(bench.files, bench.tail, segment, 5)
+    fresh.open()
+    # Files and buffers are their own (`newest` is the state, if any); how it began and what the host has said is not in the flash.
+    own = {"_files", "_block", "_scratch", "_state", "_tail", "acked", "blank", "boot", "clean", "short_boots"}
+    known = {name: value for name, value in vars(bench.journal).items() if name not in own}
+    assert known == {name: value for name, value in vars(fresh).items() if name not in own}
+
+
 # -- blank, foreign, damaged ----------------------------------------------------------------------------
 
 
@@ -861,6 +904,15 @@ def test_foreign_and_nonsensical_files_are_left_alone():
     for name, data in strange.items():
         with bench.files.open(name, "rb") as f:
             assert f.read() == data
+
+
+@pytest.mark.parametrize("name", ["00000005.txt", "000000FE00.log", "0000000z.log", "5.log"])
+def test_a_file_that_is_not_named_as_a_segment_is_no_problem(name):
+    bench = Bench()
+    with bench.files.open(name, "wb") as f:
+        f.write(b"by the technician")
+    bench.boot()
+    assert bench.journal.ok and bench.journal.problem is None
 
 
 def test_a_damaged_byte_anywhere_in_the_newest_segment_or_the_tail():
@@ -1156,14 +1208,14 @@ def test_stale_tail_and_marks_never_come_back():
 def test_a_longer_tail_of_another_configuration_is_taken_over():
     bench = Bench(PARTITION)
     bench.start()
-    for _ in range(6):
+    for _ in range(7):
         bench.one(names.EV_COVERED)
     bench.tail = 2
     bench.boot()
-    assert bench.journal.last == 7
+    assert bench.journal.last == 8
     bench.one(names.EV_UNCOVERED)
     bench.boot()
-    assert bench.journal.ok and len(events(bench.journal)) == 8
+    assert bench.journal.ok and len(events(bench.journal)) == 9
 
 
 # -- state, boots, marks --------------------------------------------------------------------------------
@@ -1233,6 +1285,11 @@ def test_clean_and_short_boots():
     bench.one(names.EV_CLEAR, names.F_RESTART_STORM)
     bench.boot()
     assert bench.journal.short_boots == 1
+    bench.start()
+    bench.t_s = 58
+    bench.one(names.EV_COVERED)  # at 59 s
+    bench.boot()
+    assert bench.journal.short_boots == 2
     bench.start()
     bench.t_s = 59
     bench.one(names.EV_COVERED)  # at 60 s
@@ -1428,6 +1485,15 @@ def test_no_fault_is_no_fault():
     bench.one(names.EV_FAULT, 0)
     bench.one(names.EV_FAULT, 1)
     assert bench.journal.counts()["faults"] == {1: 1}
+
+
+def test_faults_of_a_later_firmware_are_counted_as_far_as_there_is_room():
+    bench = Bench()
+    bench.start()
+    for code in (31, 32):
+        bench.one(names.EV_FAULT, code)
+    counts = bench.journal.counts()
+    assert counts["faults"] == {31: 1} and not any(counts["dice"].values())
 
 
 def test_a_key_in_a_shake_ends_no_round():
