@@ -605,6 +605,124 @@ def test_damage_at_the_end_of_the_segment_and_in_the_tail_adds_up():
     assert not bench.journal.ok and bench.journal.last == last
 
 
+def test_of_a_journal_of_garbage_nothing_was_acknowledged():
+    bench = Bench()
+    with bench.files.open(segment_name(1), "wb") as f:
+        f.write(b"\xff" * 700)
+    bench.boot()
+    assert (bench.journal.last, bench.journal.acked, bench.journal.ok) == (2, 0, False)
+
+
+def test_a_segment_of_garbage_before_a_sound_tail_is_told():
+    bench = small(PARTITION)
+    while bench.journal.last + 1 - bench.journal._segments[-1] < 9 or not bench.journal._tail_n:
+        bench.one(names.EV_COVERED)
+    newest = segment_name(bench.journal._segments[-1])
+    last = bench.journal.last
+    rewrite(bench, newest, lambda data: b"\x5a" * len(data))
+    bench.boot()
+    assert not bench.journal.ok and newest in bench.journal.problem
+    assert bench.journal.last == last == seq_of(bench.journal.newest)
+
+
+def test_where_nothing_is_sound_behind_the_checkpoints_each_number_counts_once():
+    bench = Bench(DEFAULT, segment=16)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.one(names.EV_COVERED)
+    while bench.journal.last - bench.journal._tail_n < bench.journal._segments[1] + 4:
+        bench.one(names.EV_COVERED)
+    last = bench.journal.last - bench.journal._tail_n
+    bench.files.remove("tail.log")
+    for first in bench.journal._segments:
+        rewrite(bench, segment_name(first), lambda data: data[:512] + bytes(len(data) - 512))
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.newest is None and bench.journal.last == last
+
+
+def test_a_checkpoint_without_records_behind_it_is_not_added_to_what_the_records_before_it_say():
+    bench = Bench(DEFAULT, segment=16)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.round()
+    first, second = bench.journal._segments
+    bench.files.remove("tail.log")
+    rewrite(bench, segment_name(first), lambda data: bytes(512) + data[512:])
+    rewrite(bench, segment_name(second), lambda data: data[:512])
+    bench.boot()
+    assert bench.journal.last == second - 1
+    assert bench.journal.counts() == tally(bench.events[: second - 1])
+
+
+def test_a_tail_alone_misses_nothing_but_what_was_before_it():
+    bench = Bench(PARTITION)
+    bench.start()
+    bench.round()
+    bench.one(names.EV_COVERED)
+    assert bench.journal._tail_n
+    last = bench.journal.last
+    bench.files.remove(segment_name(1))
+    bench.boot()
+    bench.one(names.EV_LINK)
+    assert bench.journal.ok and lost(bench.journal) == [(1, last)]
+
+
+class Backwards(Around):
+    """Files whose names come in another order."""
+
+    def listdir(self):
+        """List from the last name to the first."""
+        return sorted(self._inner.listdir(), reverse=True)
+
+
+def test_segments_are_found_in_any_order():
+    bench = small(PARTITION)
+    journal = Journal(Backwards(bench.files), bench.tail, 16, 3)
+    journal.open()
+    assert journal.ok and journal.problem is None and journal._segments == bench.journal._segments
+    assert events(journal) == events(bench.journal) and journal.counts() == bench.journal.counts()
+
+
+def test_a_checkpoint_that_cannot_be_read_is_made_up_for_by_the_older_segments():
+    bench = small(PARTITION)
+    newest = segment_name(bench.journal._segments[-1])
+
+    class Once(Refusing):
+        """Files of which one refuses to be opened for a second time, and only then."""
+
+        def open(self, name, mode):
+            if name == newest:
+                self._times += 1
+                if self._times == 2:
+                    raise OSError(5)
+            return self._inner.open(name, mode)
+
+    journal = Journal(Once(bench.files, newest), bench.tail, 16, 3)
+    journal.open()
+    assert journal.ok and newest in journal.problem
+    assert journal.counts() == bench.journal.counts() and journal.last == bench.journal.last
+
+
+def test_an_event_whose_segment_cannot_be_read_is_not_read():
+    bench = small(PARTITION)
+    oldest = bench.journal._segments[0]
+    files = Refusing(bench.files, segment_name(oldest), times=99)
+    journal = Journal(files, bench.tail, 16, 3)
+    journal.open()
+    assert journal.first == oldest
+    files._times = 0
+    assert not journal.read(oldest, bytearray(64))
+
+
+def test_what_is_no_longer_held_is_not_read_out_of_the_buffer():
+    bench = small(PARTITION)
+    old = bench.journal.first + 12
+    assert bench.journal.read(old - 12, bytearray(64))  # the buffer now holds both
+    while bench.journal.first < old:
+        bench.one(names.EV_COVERED)
+    assert not bench.journal.read(old, bytearray(64))
+
+
 class Sizeless(Around):
     """Files whose sizes cannot be told."""
 
@@ -624,6 +742,16 @@ def test_where_a_segment_of_unknown_size_goes_on_its_records_keep_their_places()
     bench.boot()
     assert bench.journal.ok and bench.journal.last == last
     assert [seq_of(rec) for _, rec in events(bench.journal)] == list(range(bench.journal.first, last + 1))
+
+
+def test_a_segment_of_garbage_and_of_unknown_size_uses_up_a_whole_one():
+    bench = small(PARTITION)
+    before, newest = bench.journal._segments[-2:]
+    bench.files.remove("tail.log")
+    rewrite(bench, segment_name(newest), lambda data: b"\x5a" * len(data))
+    journal = Journal(Sizeless(bench.files), bench.tail, 16, 3)
+    journal.open()
+    assert not journal.ok and journal._segments[-1] == before and journal.last == newest - 1 + 16
 
 
 class Unreadable:
@@ -791,7 +919,7 @@ def test_after_a_write_that_failed_nothing_is_written_until_the_flash_was_read()
     for act in (lambda: bench.journal.append(bench.queue), lambda: bench.journal.mark(record.MARK_ALIVE)):
         with pytest.raises(OSError) as caught:
             act()
-        assert caught.value.args == (5,) and bench.queue.count == 1
+        assert caught.value.args == (5,) and bench.queue.count == 1 and not bench.journal.ok
     files.blind = False
     bench.journal.append(bench.queue)
     bench.boot()
@@ -904,6 +1032,7 @@ def test_foreign_and_nonsensical_files_are_left_alone():
         "000000FF.LOG": b"1",
         "notes.txt": b"by the technician",
         "00000007.log": b"SHKJ",
+        "00000030.log": b"by hand:" + b"\x30\0\0\0" * 9,
     }
     for name, data in strange.items():
         with bench.files.open(name, "wb") as f:
@@ -1084,6 +1213,27 @@ def test_damaged_events_that_the_host_has_are_not_told_of(acked, told):
         assert lost(bench.journal) == told
     bench.boot()
     assert bench.journal.last == 7 + len(told) and bench.journal.ok
+
+
+@pytest.mark.parametrize(("later", "told"), [(8, (5, 8)), (20, (20, 20))])
+def test_damage_before_what_was_told_is_told_with_it_and_damage_behind_it_alone(later, told):
+    bench = Bench(DEFAULT)
+
+    def damaged(seq):
+        at = 512 + 64 * (seq - 1)
+        rewrite(bench, segment_name(1), lambda data: data[:at] + bytes(64) + data[at + 64 :])
+        bench.boot()
+        bench.one(names.EV_LINK)
+
+    bench.start()
+    for _ in range(12):
+        bench.one(names.EV_COVERED)
+    damaged(5)
+    assert lost(bench.journal) == [(5, 5)]
+    while bench.journal.last < 24:
+        bench.one(names.EV_COVERED)
+    damaged(later)
+    assert lost(bench.journal) == [(5, 5), told]
 
 
 def test_damaged_leftovers_in_the_tail_are_told_of_once():
@@ -1296,6 +1446,11 @@ def test_clean_and_short_boots():
         bench.boot()
     assert bench.journal.short_boots == 5
     bench.start()
+    bench.one(names.EV_CLEAR, names.F_OPENED_IN_SHAKE)
+    bench.one(names.EV_FAULT, names.F_RESTART_STORM)
+    bench.boot()
+    assert bench.journal.short_boots == 6
+    bench.start()
     bench.one(names.EV_CLEAR, names.F_RESTART_STORM)
     bench.boot()
     assert bench.journal.short_boots == 1
@@ -1447,6 +1602,27 @@ def test_round_summaries():
     assert bench.journal.counts()["voids"] == 2
 
 
+@pytest.mark.parametrize("face", [0, 7])
+def test_what_is_no_face_is_not_counted(face):
+    bench = Bench()
+    bench.start()
+    bench.round((face, face, 6))
+    counts = bench.journal.counts()
+    assert counts["dice"] == {1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 1} and counts["faults"] == {}
+
+
+def test_voids_are_counted_by_round_and_only_where_the_round_is_known():
+    bench = Bench()
+    bench.start()
+    bench.one(names.EV_VOID)  # of a round whose shake is not in this journal
+    bench.round(void=True)
+    bench.one(names.EV_VOID)
+    bench.state.phase = names.IDLE
+    bench.state.flags = 0
+    bench.one(names.EV_PAID)
+    assert bench.journal.summary(1)["voids"] == 2 and bench.journal.counts()["voids"] == 3
+
+
 def test_a_round_that_another_follows_unpaid_tells_no_dice():
     bench = Bench()
     bench.start()
@@ -1498,7 +1674,8 @@ def test_no_fault_is_no_fault():
     bench.start()
     bench.one(names.EV_FAULT, 0)
     bench.one(names.EV_FAULT, 1)
-    assert bench.journal.counts()["faults"] == {1: 1}
+    bench.one(names.EV_FAULT, 1)
+    assert bench.journal.counts()["faults"] == {1: 2}
 
 
 def test_faults_of_a_later_firmware_are_counted_as_far_as_there_is_room():
@@ -1545,6 +1722,7 @@ def header(bench):
     """Begin a new segment by an event that means nothing; return its first number and its file."""
     count = bench.journal._segments[-1]
     while bench.journal._segments[-1] == count:
+        bench.journal.read(bench.journal.last - 40, bytearray(64))  # leaves records in the block buffer
         bench.one(names.EV_KEY_STUCK)
     first = bench.journal._segments[-1]
     with bench.files.open("%08X.log" % first, "rb") as f:
