@@ -197,6 +197,53 @@ def test_what_was_acknowledged_goes_without_a_word():
     assert bench.journal.first > 1 and lost(bench.journal) == []
 
 
+def test_nothing_is_lost_where_all_that_goes_was_acknowledged_and_no_more():
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.start()
+    while len(bench.journal._segments) < 3:
+        bench.one(names.EV_COVERED)
+    second = bench.journal._segments[1]
+    bench.journal.ack(second - 1)
+    while bench.journal.first == 1:
+        bench.one(names.EV_COVERED)
+    assert bench.journal.first == second and lost(bench.journal) == []
+    assert segment_name(1) not in bench.files.listdir()
+
+
+def test_on_a_full_chip_one_of_two_segments_goes():
+    bench = Bench(DEFAULT, segment=64)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.one(names.EV_COVERED)
+    bench.storage.fill()
+    second = bench.journal._segments[1]
+    while bench.journal.first == 1:
+        bench.one(names.EV_COVERED)
+    assert bench.journal.first == second and bench.journal.ok
+
+
+def test_what_was_damaged_and_what_is_dropped_are_told_in_one_write():
+    bench = small(PARTITION)
+    journal = bench.journal
+    while journal._tail_n or journal.last + 1 - journal._segments[-1] < 16:
+        bench.one(names.EV_COVERED)
+    damaged = journal._segments[-1] + 3
+    at = 512 + 64 * 3
+    newest = segment_name(journal._segments[-1])
+    before = lost(journal)
+    rewrite(bench, newest, lambda data: data[:at] + bytes(64) + data[at + 64 :])
+    bench.boot()
+    first, last = bench.journal.first, bench.journal.last
+    bench.one(names.EV_LINK)
+    assert bench.journal.first > first
+    assert lost(bench.journal)[-2:] == [(1, bench.journal.first - 1), (damaged, damaged)] != before
+    assert bench.journal.last == last + 3
+    bench.one(names.EV_TIME)
+    bench.boot()
+    assert bench.journal.ok and bench.journal.last == last + 4
+    assert [name for name, _ in events(bench.journal)][-4:] == ["link", "lost", "lost", "time"]
+
+
 def test_the_acknowledgement_survives_with_the_next_record():
     bench = Bench()
     bench.start()
@@ -302,7 +349,15 @@ def test_what_is_left_out_leaves_no_trace_wherever_the_others_go(flags):
         bench.journal.append(bench.queue)
         bench.boot()
         assert bench.journal.ok and bench.journal.problem is None and bench.journal.last == last + n
-    assert [name for name, _ in events(bench.journal)[last:]] == ["time"] * (2 * bench.tail - 1)
+        assert bench.journal.dropped == 0, "in this boot"
+    for n in (3, 6):
+        bench.put(names.EV_TIME)
+        for _ in range(3):
+            bench.put(names.EV_REFUSED)
+        bench.journal.append(bench.queue)
+        assert bench.journal.dropped == n and bench.journal.newest[1] == names.EV_TIME
+    bench.boot()
+    assert [name for name, _ in events(bench.journal)[last:]] == ["time"] * (2 * bench.tail + 1)
 
 
 def test_what_is_left_out_only_when_a_write_is_tried_again_keeps_no_number():
@@ -495,6 +550,8 @@ def test_full_and_required_refuses_the_round_and_keeps_everything():
             bench.files.remove(name)
     bench.journal.append(bench.queue)
     assert bench.journal.room(True) and bench.journal.last == last + waiting
+    bench.one(names.EV_LINK)
+    assert bench.journal.room(True), "it is full no longer, whatever is acknowledged"
     bench.boot()
     inspect(bench, len(bench.events), len(bench.events))
 
@@ -665,6 +722,9 @@ def test_a_tail_alone_misses_nothing_but_what_was_before_it():
     bench.boot()
     bench.one(names.EV_LINK)
     assert bench.journal.ok and lost(bench.journal) == [(1, last)]
+    bench.one(names.EV_TIME)
+    bench.boot()
+    assert bench.journal.ok and [name for name, _ in events(bench.journal)] == ["link", "lost", "time"]
 
 
 class Backwards(Around):
@@ -981,6 +1041,18 @@ def test_what_is_read_anew_after_a_write_failed_is_what_the_flash_says_alone(dam
         for journal in (bench.journal, fresh)
     )
     assert known == told
+
+
+def test_after_a_mark_that_failed_nothing_is_written_until_the_flash_was_read():
+    bench, files = late(3)
+    files.failing = 1
+    with pytest.raises(OSError):
+        bench.journal.mark(record.MARK_ALIVE)
+    files.blind = True
+    bench.put(names.EV_LINK)
+    with pytest.raises(OSError) as caught:
+        bench.journal.append(bench.queue)
+    assert caught.value.args == (5,)
 
 
 # -- blank, foreign, damaged ----------------------------------------------------------------------------

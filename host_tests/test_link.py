@@ -776,7 +776,7 @@ def test_no_reply_is_longer_than_1000_bytes():
     session = bench.link.session
     for name in ("good", "crc", "form", "broken", "long", "noise"):
         setattr(bench.link.splitter, name, U32)
-    bench.link.overrun = bench.link.resent = bench.queue.dropped = U32
+    bench.link.overrun = bench.link.resent = bench.queue.dropped = bench.journal.dropped = U32
     bench.device.now = U32 * 1000
     longest = 0
     commands = ({"cmd": "hello"}, {"cmd": "status"}, {"cmd": "rounds", "n": 10}, {"cmd": "counts"})

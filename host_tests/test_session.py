@@ -262,6 +262,7 @@ def test_status_tells_a_technician_everything(talk):
     device.state.phase, device.state.round, device.state.repeat = 7, 12, 1
     device.state.fault, device.state.faults = 4, 0b11000
     device.lamps, device.dice, device.outstanding = 1 << 38 | 1, (1, 4, 6), True
+    talk.bench.queue.dropped, talk.bench.journal.dropped = 2, 3
     status = talk.say("status")["ok"]
     line = status.pop("line")
     assert set(line) == {"good", "crc", "form", "broken", "long", "noise", "overrun", "resent"}
@@ -284,7 +285,7 @@ def test_status_tells_a_technician_everything(talk):
         "seq": 1,
         "ack": 0,
         "heap": status["heap"],
-        "dropped": 0,
+        "dropped": 5,
     }
 
 

@@ -148,8 +148,7 @@ class Link:
                 return
         if self._ring_n:
             splitter = self.splitter
-            n = self._ring_n if self._ring_n < _HANDLE else _HANDLE
-            n = splitter.take(self._ring, self._ring_at, _RING_MASK, n)
+            n = splitter.take(self._ring, self._ring_at, _RING_MASK, min(self._ring_n, _HANDLE))
             self._ring_at = (self._ring_at + n) & _RING_MASK
             self._ring_n -= n
             if splitter.length:
@@ -244,9 +243,9 @@ class Link:
         for i in range(self._flying):
             if ticks_diff(now, self._due[i]) >= 0:
                 self.resent += 1
-                if self._tries[i] < _LAST_DELAY:
-                    self._tries[i] += 1
-                self._due[i] = ticks_add(now, _RESEND_MS[self._tries[i]])
+                tries = min(self._tries[i] + 1, _LAST_DELAY)
+                self._tries[i] = tries
+                self._due[i] = ticks_add(now, _RESEND_MS[tries])
                 return lines.event(self._records[i])
         if self._replay:
             buf = bytearray(_SIZE)
@@ -317,5 +316,5 @@ class Link:
             self.overrun,
             self.resent,
             gc.mem_free() if hasattr(gc, "mem_free") else 0,
-            self._queue.dropped,
+            self._queue.dropped + self._journal.dropped,
         )

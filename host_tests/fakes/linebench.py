@@ -38,6 +38,7 @@ class Journal:
         self.first = 1
         self.last = 0
         self.acked = 0
+        self.dropped = 0
         self.boot = boot
         self.ok = True
         self.reads = 0
