@@ -196,7 +196,7 @@ def test_where_a_fault_is_raised(tmp_path):
     assert docpages.raised_in("opened-in-betting") == ["round.py: Round._follow"]
     assert docpages.raised_in("agitator-stalled") == ["agitator.py: Agitator.watch"]
     assert docpages.raised_in("program-altered") == ["main.py: main"]
-    assert docpages.raised_in("journal-failed") == ["app.py: App._report_boot", "app.py: App._failed"]
+    assert docpages.raised_in("journal-failed") == ["app.py: App._failed", "startup.py: report"]
     source = "def a():\n    r.fault(F_SOUP, 1)\n\ndef b():\n    r.persistent(F_SOUP, False)\n    x = F_SOUP\n"
     (tmp_path / "x.py").write_text(source)
     assert docpages.raised_in("soup", tmp_path) == ["x.py: a"]

@@ -23,9 +23,9 @@ def test_whatever_is_on_the_chip(interpreter):
 
 MUTANTS = {
     "a journal that fails at the start goes unsaid": (
-        "shaker/app.py",
-        "            core.round.journal_bad = True\n            core.fault_at_boot(F_JOURNAL_FAILED)",
-        "            core.round.journal_bad = True",
+        "shaker/startup.py",
+        "        the_round.journal_bad = True\n        core.fault_at_boot(F_JOURNAL_FAILED)",
+        "        the_round.journal_bad = True",
     ),
     "a journal that fails later goes unsaid": (
         "shaker/app.py",
@@ -43,9 +43,9 @@ MUTANTS = {
         "",
     ),
     "bad settings pass in silence": (
-        "shaker/app.py",
-        "            core.fault_at_boot(F_SETTINGS_INVALID)",
-        "            pass",
+        "shaker/startup.py",
+        "        core.fault_at_boot(F_SETTINGS_INVALID)",
+        "        pass",
     ),
     "a bad file ends the start": (
         "shaker/settings.py",

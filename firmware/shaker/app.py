@@ -9,7 +9,7 @@ other outputs act; then the host hears of it. Nothing is written, parsed or form
 from micropython import const
 
 from shaker import board as hardware
-from shaker import lights, record
+from shaker import lights, record, startup
 from shaker import settings as config
 from shaker.core import SCAN_MS, Core, safe_part
 from shaker.device import Device
@@ -18,24 +18,22 @@ from shaker.files import Files
 from shaker.journal import Journal
 from shaker.link import Link
 from shaker.names import (
+    BOLTS,
     ERRORS,
-    EV_BOOT,
-    EV_SETTINGS,
     F_INTERNAL_ERROR,
     F_JOURNAL_FAILED,
-    F_RESTART_STORM,
     F_SETTINGS_INVALID,
+    FAULT,
     IDLE,
+    SERVICE,
     SHAKING,
 )
 from shaker.record import MARK_ALIVE, MARK_CLEAN
 from shaker.state import State
 from shaker.ticks import ticks_add, ticks_diff
 from shaker.verifier import Verifier
-from shaker.version import VERSION
 
 WATCHDOG_MS = const(2000)
-STORM_BOOTS = const(5)
 _ALIVE_S = const(60)
 _RETRY_SCANS = const(200)  # after a failed write, 1 s
 _REBOOT_SCANS = const(60)  # 300 ms for the reply to leave
@@ -81,33 +79,9 @@ class App:
         self._retry = 0
         self._leaving = 0
         self._journal_down = not journal.ok
-        self._report_boot(adoption)
-
-    def _report_boot(self, adoption):
-        core = self.core
-        journal = self.journal
-        settings = core.settings
-        flags = (1 if journal.clean else 0) | (2 if settings.authorised else 0)
-        core.round.emit(EV_BOOT, self.board.cause, flags)
-        self.queue.text(VERSION.encode())
-        if adoption.changed or adoption.refused_field is not None:
-            core.round.emit(
-                EV_SETTINGS,
-                1 if adoption.changed else 0,
-                config.field_index(adoption.refused_field),
-                settings.options_word(),
-                settings.authorisation_crc(),
-            )
-        if self._journal_down:
-            core.round.journal_bad = True
-            core.fault_at_boot(F_JOURNAL_FAILED)
-        if adoption.fault:
-            core.round.settings_bad = True
-            core.fault_at_boot(F_SETTINGS_INVALID)
-        storm = journal.short_boots >= STORM_BOOTS
-        if storm:
-            core.fault_at_boot(F_RESTART_STORM)
-        core.bolts_stay = storm or not journal.ok
+        self._acting = 0  # outputs that were written last: those that are on
+        self._undriven = 0  # bolts whose drive had to wait for the journal
+        startup.report(core, queue, journal, adoption, board.cause)
 
     def backoff_s(self):
         """Seconds to wait before running again: more with each restart that an exception caused."""
@@ -120,15 +94,17 @@ class App:
         board = self.board
         for _ in range(self.backoff_s() * 10):
             board.sleep_ms(100)
+        self._commit()  # before the first scan: however long it takes, contacts settle by scans in time
         board.start_watchdog(WATCHDOG_MS)
         due = board.ticks()
         self.core.begin(due)
+        self._acting = self.core.outputs
         while self._leaving != 1:
             self.step()
             due = ticks_add(due, SCAN_MS)
             wait = ticks_diff(due, board.ticks())
             if wait > 0:
-                board.sleep_ms(wait)
+                board.sleep_ms(min(wait, SCAN_MS))  # not longer where the clock stands still
             else:
                 due = board.ticks()
         self.stop()
@@ -142,9 +118,8 @@ class App:
             link.receive()
         else:
             link.listen(now)
-        before = core.outputs
         if self._turn(now) or self._leaving:
-            self._act(before)
+            self._act()
             self._show()
             if not core.agitator.pulsing:
                 self._chores()
@@ -155,16 +130,23 @@ class App:
         if core.moved:
             self._feed()
 
-    def _act(self, before):
-        """Write the outputs of a scan that decided something, events first; `before`: those before it."""
+    def _act(self):
+        """Write the outputs of a scan that decided something, events first."""
         core = self.core
         outputs = core.outputs
         if self.queue.count and not core.agitator.pulsing:
-            safe = safe_part(before, outputs)
+            safe = safe_part(self._acting, outputs)
             self._write(safe, core.driving & ~(safe ^ outputs))
             if not self._commit():
+                self._undriven |= (safe ^ outputs) & BOLTS
                 outputs = safe
                 core.wake()  # the rest waits, so the next scan must come here again
+        late = self._undriven & ~(core.driving | (core.outputs ^ outputs))
+        if late:  # what moves them now acts; their drive was over before it did
+            self._undriven ^= late
+            core.bolts.drive_once(late)
+            core.wake()
+        self._acting = outputs
         self._write(outputs, core.driving & ~(core.outputs ^ outputs))
 
     def _commit(self):
@@ -202,13 +184,21 @@ class App:
                 board.status(status[0], status[1], status[2])
 
     def _chores(self):
-        if not self._alive and self.core.round.t_s >= _ALIVE_S:
+        core = self.core
+        phase = core.state.phase
+        if not self._alive and core.round.t_s >= _ALIVE_S:
             self._alive = True
             try:
                 self.journal.mark(MARK_ALIVE)
             except OSError:
                 self._failed()
-        if self._leaving:
+        if core.bolts_stay and core.round.judged and phase != FAULT:
+            core.bolts_stay = False  # they may have stopped half-way, and nothing has moved them since
+            core.bolts.drive_once(BOLTS)
+            core.wake()
+        if phase != IDLE:
+            self._leaving = 0  # a round began meanwhile; the restart waits for its end
+        elif self._leaving:
             self._leaving -= 1
         elif self.device.reboot_asked:
             self._leaving = _REBOOT_SCANS
@@ -221,8 +211,14 @@ class App:
         self.journal.mark(MARK_CLEAN)
 
     def may_be_serviced(self):
-        """True when a technician's Ctrl-C is a wish, not an accident: service key on and no round open."""
-        return self.core.state.phase == IDLE and self.core.state.service()
+        """True when a technician's Ctrl-C is a wish, not an accident: service key on and no round open.
+
+        Without sound settings a round cannot go on: then the phase does not matter.
+        """
+        s = self.core.state
+        if s.phase == FAULT and (s.origin == IDLE or s.faults >> (F_SETTINGS_INVALID - 1) & 1):
+            return self.core.inputs.levels & SERVICE
+        return s.phase == IDLE and s.service()
 
     def crash(self, name, place):
         """Record an exception that reached the top: its type name and its place (at most 18 characters)."""

@@ -4,8 +4,16 @@ Owns the translation of a command into the croupier's key of the same name, unde
 (SPEC I8: no command bypasses the interlock), and the wall clock the host has set. No bytes, no frames.
 """
 
-from shaker.names import CAUSES, EV_TIME, FAULT, IDLE, OK, WHYS
-from shaker.record import FLAG_BETS
+from micropython import const
+
+from shaker.names import CAUSES, WHYS
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+_EV_TIME = const(21)
+_FAULT = const(7)
+_FLAG_BETS = const(0x01)
+_IDLE = const(0)
+_OK = const(0)
 
 
 class Device:
@@ -112,7 +120,7 @@ class Device:
         levels = core.inputs.levels
         if not the_round.judged:
             return "busy"
-        why = OK
+        why = _OK
         if name == "result":
             why = the_round.result(*argument)
             core.relight()
@@ -127,20 +135,20 @@ class Device:
         elif name == "reboot":
             return self._reboot()
         elif name == "time":
-            self.journal.unix_base = argument - the_round.t_s
-            the_round.emit(EV_TIME, 0, 0, argument)
+            self.journal.unix_base = max(argument - the_round.t_s, 0)
+            the_round.emit(_EV_TIME, 0, 0, argument)
         else:
             return "unknown-command"
         core.wake()
-        if why == OK:
+        if why == _OK:
             return None
         # A fault is a phase to the host: it has its own command for leaving it.
         return "wrong-phase" if WHYS[why] == "fault" else WHYS[why]
 
     def _reboot(self):
         s = self._state
-        if s.phase != IDLE:
-            busy_round = s.flags & FLAG_BETS or s.phase != FAULT
+        if s.phase != _IDLE:
+            busy_round = s.flags & _FLAG_BETS or s.phase != _FAULT
             return "round-open" if busy_round else "wrong-phase"
         self.reboot_asked = True
         self._core.wake()

@@ -19,33 +19,31 @@ from array import array
 
 from micropython import const
 
-from shaker.names import (
-    EV_ABANDONED,
-    EV_BETS_OPEN,
-    EV_CLEAR,
-    EV_COVERED,
-    EV_FAULT,
-    EV_KEY_STUCK,
-    EV_LINK,
-    EV_LOST,
-    EV_PAID,
-    EV_REFUSED,
-    EV_SETTINGS,
-    EV_SHAKE_DONE,
-    EV_SHAKE_START,
-    EV_UNCOVERED,
-    EV_VOID,
-    F_INTERNAL_ERROR,
-    F_RESTART_STORM,
-    SHAKING,
-)
-from shaker.record import (
-    FLAG_BETS,
-    KIND_EVENT,
-    KIND_MARK,
-    MARK_ALIVE,
-    MARK_CLEAN,
-)
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+_EV_ABANDONED = const(13)
+_EV_BETS_OPEN = const(5)
+_EV_CLEAR = const(17)
+_EV_COVERED = const(1)
+_EV_FAULT = const(16)
+_EV_KEY_STUCK = const(15)
+_EV_LINK = const(22)
+_EV_LOST = const(23)
+_EV_PAID = const(10)
+_EV_REFUSED = const(14)
+_EV_SETTINGS = const(20)
+_EV_SHAKE_DONE = const(4)
+_EV_SHAKE_START = const(3)
+_EV_UNCOVERED = const(2)
+_EV_VOID = const(9)
+_FLAG_BETS = const(0x01)
+_F_INTERNAL_ERROR = const(14)
+_F_RESTART_STORM = const(11)
+_KIND_EVENT = const(0xE5)
+_KIND_MARK = const(0xA5)
+_MARK_ALIVE = const(1)
+_MARK_CLEAN = const(2)
+_SHAKING = const(2)
+_WHY_TOO_FEW = const(8)
 
 TAIL = "tail.log"
 _SUFFIX = ".log"
@@ -62,24 +60,24 @@ _SQUEEZE = const(2)  # segments beyond _KEEP from which on only what changes the
 _MAGIC = b"SHKJ"
 _VERSION = const(1)
 _HEAD = "<4sHHIIIIHBBIHH"  # 36 bytes, see _load; then counters, rounds, zeros, CRC-32
-_OFF_COUNTS = const(36)
-_OFF_ROUNDS = const(200)
-_OFF_OPTIONS = const(400)  # the regulated options in force and the CRC-32 of their authorisation
-_OFF_CRC = const(508)
+_AT_COUNTS = const(36)
+_AT_ROUNDS = const(200)
+_AT_OPTIONS = const(400)  # the regulated options in force and the CRC-32 of their authorisation
+_AT_CRC = const(508)
 _ROUNDS = const(0)  # index into the counters
 _VOIDS = const(1)
 _PULSES = const(2)
-_FAULTS = const(3)
+_BY_FAULT = const(3)
 _FAULT_SLOTS = const(32)
-_DICE = const(35)
+_BY_FACE = const(35)
 _COUNTS = const(41)
 _SUMMARIES = const(10)
 _SUMMARY = "<IIHHBBBB"  # round, at, repeat, voids, dice, end
 _SUMMARY_SIZE = const(20)
 _ENDS = ("", "paid", "abandoned", "aborted")
-_PAID = const(1)
-_ABANDONED = const(2)
-_ABORTED = const(3)
+_END_PAID = const(1)
+_END_ABANDONED = const(2)
+_END_ABORTED = const(3)
 
 _ALIVE_S = const(60)  # a boot that lasted this long was no short one
 _EIO = const(5)
@@ -110,7 +108,7 @@ def _u32(buf, at):
 def _sound(buf, at):
     """Return True when the 64 bytes at `at` are a valid record."""
     kind = buf[at]
-    if kind != KIND_EVENT and kind != KIND_MARK:
+    if kind != _KIND_EVENT and kind != _KIND_MARK:
         return False
     return binascii.crc32(memoryview(buf)[at : at + 60]) == _u32(buf, at + 60)
 
@@ -195,7 +193,7 @@ class Journal:
             self._complain("file system", e)
             self.ok = False
         short = self._short
-        self.clean = self.newest is None or (self.newest[0] == KIND_MARK and self.newest[1] == MARK_CLEAN)
+        self.clean = self.newest is None or (self.newest[0] == _KIND_MARK and self.newest[1] == _MARK_CLEAN)
         if self._boot:
             short = 0 if self._alive or self.clean else short + 1
         self.short_boots = short
@@ -250,8 +248,10 @@ class Journal:
             for first in segments[i:]:
                 self._read_segment(first)
         self._judge_strange(strange)
+        used = self.last + self._bad
         if tail:
             self._read_tail()
+        self._bad = max(self._bad, used - self.last)  # leftovers in the tail make up for some of them only
         if self._bad:  # the newest records are damaged: their numbers count as used
             self._widen_hole(self.last + 1, self.last + self._bad)
             self.last += self._bad
@@ -296,7 +296,7 @@ class Journal:
                 n = f.readinto(memoryview(block)[:_HEADER])
         except OSError:
             return False
-        if n < _HEADER or binascii.crc32(memoryview(block)[:_OFF_CRC]) != _u32(block, _OFF_CRC):
+        if n < _HEADER or binascii.crc32(memoryview(block)[:_AT_CRC]) != _u32(block, _AT_CRC):
             return False
         head = struct.unpack_from(_HEAD, block, 0)
         if head[0] != _MAGIC or head[1] != _VERSION or head[3] != first:
@@ -307,9 +307,9 @@ class Journal:
         self._alive = alive != 0
         self._round_voids = voids
         for i in range(_COUNTS):
-            self._counts[i] = _u32(block, _OFF_COUNTS + 4 * i)
-        self._rounds[:] = block[_OFF_ROUNDS : _OFF_ROUNDS + len(self._rounds)]
-        self.options_word, self.options_auth = struct.unpack_from("<II", block, _OFF_OPTIONS)
+            self._counts[i] = _u32(block, _AT_COUNTS + 4 * i)
+        self._rounds[:] = block[_AT_ROUNDS : _AT_ROUNDS + len(self._rounds)]
+        self.options_word, self.options_auth = struct.unpack_from("<II", block, _AT_OPTIONS)
         return True
 
     def _store(self, first, held):
@@ -324,10 +324,10 @@ class Journal:
         )
         # fmt: on
         for i in range(_COUNTS):
-            struct.pack_into("<I", block, _OFF_COUNTS + 4 * i, self._counts[i])
-        block[_OFF_ROUNDS : _OFF_ROUNDS + len(self._rounds)] = self._rounds
-        struct.pack_into("<II", block, _OFF_OPTIONS, self.options_word, self.options_auth)
-        struct.pack_into("<I", block, _OFF_CRC, binascii.crc32(memoryview(block)[:_OFF_CRC]))
+            struct.pack_into("<I", block, _AT_COUNTS + 4 * i, self._counts[i])
+        block[_AT_ROUNDS : _AT_ROUNDS + len(self._rounds)] = self._rounds
+        struct.pack_into("<II", block, _AT_OPTIONS, self.options_word, self.options_auth)
+        struct.pack_into("<I", block, _AT_CRC, binascii.crc32(memoryview(block)[:_AT_CRC]))
 
     def _read_segment(self, first):
         block = self._block
@@ -379,16 +379,16 @@ class Journal:
     def _accept(self, block, at):
         """Take a record found in flash; return False when it only repeats what is already known."""
         seq = _u32(block, at + 4)
-        if seq <= self.last and (block[at] == KIND_EVENT or seq < self.last):
+        if seq <= self.last and (block[at] == _KIND_EVENT or seq < self.last):
             return False
-        if block[at] == KIND_MARK:
+        if block[at] == _KIND_MARK:
             crc = _u32(block, at + 60)
             if crc in self._marks:
                 return False
             self._marks.append(crc)
         else:
             del self._marks[:]
-        expected = self.last + 1 if block[at] == KIND_EVENT else self.last
+        expected = self.last + 1 if block[at] == _KIND_EVENT else self.last
         if seq > expected:
             if self._found or self._segments:
                 self._widen_hole(self.last + 1, self.last + seq - expected)
@@ -409,7 +409,7 @@ class Journal:
         self._state[:] = buf[at : at + _SIZE]
         state = self._state
         self.last = _u32(state, 4)
-        if state[0] == KIND_EVENT:
+        if state[0] == _KIND_EVENT:
             to = (self.last & (_RECENT - 1)) * _SIZE
             self._recent[to : to + _SIZE] = state
         self._account(state)
@@ -427,51 +427,51 @@ class Journal:
         event = r[1]
         if t_s >= _ALIVE_S:
             self._alive = True
-        if r[0] == KIND_MARK:
-            if event == MARK_ALIVE or event == MARK_CLEAN:
+        if r[0] == _KIND_MARK:
+            if event == _MARK_ALIVE or event == _MARK_CLEAN:
                 self._alive = True
             return
         a = r[40]
-        if event == EV_SHAKE_START:
+        if event == _EV_SHAKE_START:
             number = _u32(r, 24)
             if number != self._round:
                 if self._round:
-                    self._end_round(self._state, _ABORTED)
+                    self._end_round(self._state, _END_ABORTED)
                 self._round = number
                 self._round_voids = 0
             return
-        if event == EV_SHAKE_DONE:
+        if event == _EV_SHAKE_DONE:
             counts[_PULSES] += a
-        elif event == EV_FAULT:
+        elif event == _EV_FAULT:
             if a < _FAULT_SLOTS:
-                counts[_FAULTS + a] += 1
-            if a != F_INTERNAL_ERROR:  # whose text lies where the pulses would be
+                counts[_BY_FAULT + a] += 1
+            if a != _F_INTERNAL_ERROR:  # whose text lies where the pulses would be
                 counts[_PULSES] += _u32(r, 42)
-        elif event == EV_VOID:
+        elif event == _EV_VOID:
             counts[_VOIDS] += 1
             self._round_voids += 1
-        elif event == EV_PAID:
+        elif event == _EV_PAID:
             counts[_ROUNDS] += 1
             for i in range(37, 40):
                 if 1 <= r[i] <= 6:
-                    counts[_DICE + r[i] - 1] += 1
-            self._end_round(r, _PAID)
-        elif event == EV_ABANDONED:
-            self._end_round(r, _ABANDONED)
-        elif event == EV_CLEAR and a == F_RESTART_STORM:
+                    counts[_BY_FACE + r[i] - 1] += 1
+            self._end_round(r, _END_PAID)
+        elif event == _EV_ABANDONED:
+            self._end_round(r, _END_ABANDONED)
+        elif event == _EV_CLEAR and a == _F_RESTART_STORM:
             self._short = 0
-        elif event == EV_SETTINGS and a:
+        elif event == _EV_SETTINGS and a:
             self.options_word, self.options_auth = struct.unpack_from("<II", r, 42)
-        elif event == EV_LOST:
+        elif event == _EV_LOST:
             start, end = struct.unpack_from("<II", r, 42)
             if r[41] == _HOLE:
                 if start <= self._hole_from and self._hole_to <= end:
                     self._hole_to = 0
             elif end > self._lost_to:
                 self._lost_to = end
-        if self._round and event != EV_SHAKE_DONE and event != EV_BETS_OPEN:
-            if not r[3] & FLAG_BETS and r[2] & 15 != SHAKING:
-                self._end_round(r, _ABORTED)
+        if self._round and event != _EV_SHAKE_DONE and event != _EV_BETS_OPEN:
+            if not r[3] & _FLAG_BETS and r[2] & 15 != _SHAKING:
+                self._end_round(r, _END_ABORTED)
 
     def _end_round(self, r, end):
         rounds = self._rounds
@@ -480,10 +480,10 @@ class Journal:
             rounds[i] = rounds[i - _SUMMARY_SIZE]
             i -= 1
         at = _u32(r, 20)
-        number = self._round if end == _ABORTED else _u32(r, 24)
+        number = self._round if end == _END_ABORTED else _u32(r, 24)
         repeat = struct.unpack_from("<H", r, 18)[0]
         d1, d2, d3 = r[37], r[38], r[39]
-        if end == _ABORTED:
+        if end == _END_ABORTED:
             repeat = d1 = d2 = d3 = 0
         struct.pack_into(_SUMMARY, rounds, 0, number, at, repeat, self._round_voids, d1, d2, d3, end)
         self._round = 0
@@ -513,11 +513,11 @@ class Journal:
         counts = self._counts
         faults = {}
         for i in range(1, _FAULT_SLOTS):
-            if counts[_FAULTS + i]:
-                faults[i] = counts[_FAULTS + i]
+            if counts[_BY_FAULT + i]:
+                faults[i] = counts[_BY_FAULT + i]
         dice = {}
         for i in range(6):
-            dice[1 + i] = counts[_DICE + i]
+            dice[1 + i] = counts[_BY_FACE + i]
         return {
             "rounds": counts[_ROUNDS],
             "voids": counts[_VOIDS],
@@ -532,7 +532,7 @@ class Journal:
         if seq < self.first or seq > self.last:
             return False
         at = (seq & (_RECENT - 1)) * _SIZE
-        if self._recent[at] == KIND_EVENT and _u32(self._recent, at + 4) == seq:
+        if self._recent[at] == _KIND_EVENT and _u32(self._recent, at + 4) == seq:
             buf[:] = self._recent[at : at + _SIZE]
             return True
         if self._pick(seq, buf, _BLOCK):
@@ -566,7 +566,7 @@ class Journal:
     def _pick(self, seq, buf, n):
         block = self._block
         for at in range(0, n - _SIZE + 1, _SIZE):
-            if block[at] == KIND_EVENT and _u32(block, at + 4) == seq and _sound(block, at):
+            if block[at] == _KIND_EVENT and _u32(block, at + 4) == seq and _sound(block, at):
                 buf[:] = block[at : at + _SIZE]
                 return True
         return False
@@ -602,9 +602,11 @@ class Journal:
     def _unwanted(self, buf, at):
         """Tell whether an event may be left out of a journal that is full and may not overwrite."""
         event = buf[at + 1]
-        if event == EV_REFUSED or event == EV_KEY_STUCK or event == EV_LINK:
+        if event == _EV_REFUSED:
+            return buf[at + 41] != _WHY_TOO_FEW  # that one ends a shake
+        if event == _EV_KEY_STUCK or event == _EV_LINK:
             return True
-        return (event == EV_COVERED or event == EV_UNCOVERED) and not buf[at + 3] & FLAG_BETS
+        return (event == _EV_COVERED or event == _EV_UNCOVERED) and not buf[at + 3] & _FLAG_BETS
 
     # -- writing ---------------------------------------------------------------------------------------
     def append(self, queue):
@@ -649,13 +651,13 @@ class Journal:
             queue.drop(1)
 
     def mark(self, what, t_s=0, t_ms=0):
-        """Write a mark, MARK_ALIVE or MARK_CLEAN, at t_s seconds and t_ms ms since boot. Raises OSError."""
+        """Write a mark, _MARK_ALIVE or _MARK_CLEAN, at t_s seconds and t_ms ms since boot. Raises OSError."""
         self._look_again()
         if self.newest is None:
             return
         r = self._scratch
         r[:_SIZE] = self._state
-        r[0] = KIND_MARK
+        r[0] = _KIND_MARK
         r[1] = what
         for i in range(40, 60):
             r[i] = 0
@@ -738,8 +740,8 @@ class Journal:
         to = (slot - 1) * _SIZE
         at = queue.slot(waiting - 1)
         r[to : to + _SIZE] = queue.buf[at : at + _SIZE]
-        r[to] = KIND_EVENT
-        r[to + 1] = EV_LOST
+        r[to] = _KIND_EVENT
+        r[to + 1] = _EV_LOST
         r[to + 40] = 0
         r[to + 41] = kind
         struct.pack_into("<II", r, to + 42, start, end)

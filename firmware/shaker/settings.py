@@ -15,6 +15,7 @@ from micropython import const
 IN_FORCE = "settings.json"
 INCOMING = "settings.new"
 REFUSED = "settings.bad"
+_UNUSABLE = " cannot be used"
 
 # name, then words to choose from, None = true or false, two integers = a range  # meaning | article
 # The order is that of the index in a `settings` event: new fields go to the end.
@@ -351,7 +352,9 @@ def _unauthorised(settings, known_word, known_auth):
 
 
 def adopt(files, idle, known_word, known_auth):
-    """Decide which settings are in force, and take in settings.new when `idle` (no round is open).
+    """Decide which settings are in force.
+
+    Takes in settings.new when `idle` (no round is open), or where none that are sound are in force.
 
     known_word, known_auth: options_word and authorisation_crc of the newest adoption journaled, 0 = none.
     Returns an Adoption; never raises for what is in the files or for a file system that fails.
@@ -373,12 +376,12 @@ def adopt(files, idle, known_word, known_auth):
         result.refuse(error)
     except OSError:
         result.fault = True
-        result.problem = IN_FORCE + " cannot be read"
+        result.problem = IN_FORCE + _UNUSABLE
     try:
-        if idle and files.size(INCOMING) >= 0:
+        if (idle or result.fault) and files.size(INCOMING) >= 0:
             _take_in(files, result, known_word, known_auth)
     except OSError:  # it stays where it is, for the next restart
-        result.problem = INCOMING + " cannot be read or stored"
+        result.problem = INCOMING + _UNUSABLE
     return result
 
 
