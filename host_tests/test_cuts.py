@@ -35,9 +35,8 @@ MUTANTS = {
     ),
     "told before it is durable": (
         "shaker/app.py",
-        "            if not self._commit():\n                outputs = safe",
-        "            board.write(outputs, core.driving)\n            if not self._commit():\n"
-        "                outputs = safe",
+        "            if not self._commit():\n",
+        "            self._write(outputs, core.driving)\n            if not self._commit():\n",
     ),
 }
 
