@@ -50,6 +50,7 @@ MODULES = {
     "inputs": [["test_inputs.py"], ["test_literals.py"]],
     "agitator": [["test_agitator.py"], ["test_literals.py"]],
     "journal": [
+        ["test_literals.py"],
         ["test_journal.py", "-k", f"not interpreter and not ({_SLOW})"],
         ["test_journal.py", "-k", f"not interpreter and ({_SLOW})"],
     ],

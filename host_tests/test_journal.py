@@ -211,7 +211,7 @@ def test_nothing_is_lost_where_all_that_goes_was_acknowledged_and_no_more():
 
 
 def test_on_a_full_chip_one_of_two_segments_goes():
-    bench = Bench(DEFAULT, segment=64)
+    bench = Bench(DEFAULT, segment=256)
     bench.start()
     while len(bench.journal._segments) < 2:
         bench.one(names.EV_COVERED)
@@ -234,6 +234,7 @@ def test_what_was_damaged_and_what_is_dropped_are_told_in_one_write():
     rewrite(bench, newest, lambda data: data[:at] + bytes(64) + data[at + 64 :])
     bench.boot()
     first, last = bench.journal.first, bench.journal.last
+    sizes = len(bench.journal._scratch), len(bench.journal._tail)
     bench.one(names.EV_LINK)
     assert bench.journal.first > first
     assert lost(bench.journal)[-2:] == [(1, bench.journal.first - 1), (damaged, damaged)] != before
@@ -242,6 +243,16 @@ def test_what_was_damaged_and_what_is_dropped_are_told_in_one_write():
     bench.boot()
     assert bench.journal.ok and bench.journal.last == last + 4
     assert [name for name, _ in events(bench.journal)][-4:] == ["link", "lost", "lost", "time"]
+    bench.journal.mark(record.MARK_ALIVE)
+    assert (len(bench.journal._scratch), len(bench.journal._tail)) == sizes, "no buffer grows"
+
+
+def test_what_is_lost_is_told_with_all_its_32_bits():
+    bench = Bench()
+    bench.start()
+    bench.put(names.EV_LINK)
+    bench.journal._lost(bench.queue, 1, 1, 99, 0x12345678, 0x9ABCDEF0, 0)
+    assert struct.unpack_from("<II", bench.journal._scratch, 42) == (0x12345678, 0x9ABCDEF0)
 
 
 def test_the_acknowledgement_survives_with_the_next_record():
@@ -446,15 +457,15 @@ class Around:
 
 
 class Sticky(Around):
-    """Files of which one cannot be removed."""
+    """Files of which some cannot be removed."""
 
-    def __init__(self, files, name):
+    def __init__(self, files, *names):
         super().__init__(files)
-        self._name = name
+        self._names = names
 
     def remove(self, name):
         """Remove, or refuse."""
-        if name == self._name:
+        if name in self._names:
             raise OSError(5)
         self._inner.remove(name)
 
@@ -490,6 +501,34 @@ def test_on_a_full_chip_what_an_interrupted_drop_left_goes_first():
     bench.boot()
     assert bench.journal.ok and bench.journal.first == first
     assert len(events(bench.journal)) == bench.journal.last + 1 - first
+
+
+@pytest.mark.parametrize("stuck", [1, 2])
+def test_what_cannot_be_removed_keeps_nothing_else_from_going(stuck):
+    bench = Bench(PARTITION, segment=16, keep=3)
+    bench.start()
+    while len(bench.journal._segments) < 3:
+        bench.one(names.EV_COVERED)
+    first, second, third = bench.journal._segments
+    bench.journal._files = Sticky(bench.files, *(segment_name(n) for n in (first, second)[:stuck]))
+    while bench.journal.first < third:
+        bench.one(names.EV_COVERED)
+    left = [name for name in bench.files.listdir() if name != "tail.log"]
+    assert segment_name(first) in left and (segment_name(second) in left) == (stuck == 2)
+    assert len(left) == 3 + stuck
+
+
+def test_on_a_full_chip_from_which_nothing_can_be_removed_the_write_fails():
+    bench = Bench(DEFAULT, segment=256)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.one(names.EV_COVERED)
+    bench.storage.fill()
+    bench.journal._files = Sticky(bench.files, segment_name(1))
+    with pytest.raises(OSError) as caught:
+        for _ in range(255):
+            bench.one(names.EV_COVERED)
+    assert caught.value.args[0] == 28 and bench.journal.first == 1
 
 
 def test_what_cannot_be_removed_from_a_full_chip_costs_the_oldest_that_is_held():
@@ -648,6 +687,21 @@ def test_a_tail_that_cannot_be_read_uses_up_what_it_may_hold(damaged):
     journal.open()
     assert not journal.ok and journal.problem == (newest + ": damaged" if damaged else "tail.log: 5")
     assert journal.last == held + bench.tail >= bench.journal.last
+
+
+@pytest.mark.parametrize("damaged", [7, 8, 9, 12])
+def test_of_damage_at_the_end_leftovers_in_the_tail_make_up_for_what_they_hold_only(damaged):
+    bench = Bench(PARTITION)
+    bench.start()
+    while bench.journal._tail_n or bench.journal.last < 16:
+        bench.one(names.EV_COVERED)
+    last = bench.journal.last
+    assert bench.files.size("tail.log") == 7 * 64  # what the last write moved, and the event before the last
+    rewrite(bench, segment_name(1), lambda data: data[: len(data) - 64 * damaged] + bytes(64 * damaged))
+    bench.boot()
+    assert not bench.journal.ok and bench.journal.last >= last
+    bench.one(names.EV_LINK)
+    assert bench.journal.last > last
 
 
 def test_damage_at_the_end_of_the_segment_and_in_the_tail_adds_up():
