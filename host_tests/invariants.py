@@ -359,15 +359,6 @@ class Watch:
         if on["cover_lock"] and on["cover_bar"] and self._since > LATE_SCANS:
             self.fail("I6: cover_lock and cover_bar are on together")
 
-    def _spent(self, name):
-        now = self.world.now
-        total = 0
-        for start, end, _, _ in self._drives[name]:
-            end = now if end is None else end
-            if end > now - MINUTE_MS:
-                total += end - max(start, now - MINUTE_MS)
-        return total
-
     def _pulsing(self):
         """Nothing is written to flash from the first pulse's start to the last one's end; knocks are even."""
         world = self.world
