@@ -37,23 +37,25 @@ COPIED = ("firmware", "host_tests", "tools", "board")
 
 _SLOW = "a_cut or bits_flipped or flash_cost or tried_again or thousand or many_marks"
 
-# By module the tests, as arguments of pytest, quick ones first. What runs under MicroPython and takes long is
-# left out, as it says nothing more about a mistake in the logic.
+# By module: every how many-th mutant is tried, then the tests as arguments of pytest, quick ones first. What
+# runs under MicroPython and takes long is left out, as it says nothing more about a mistake in the logic.
 MODULES = {
-    "rules": [["test_rules.py", "-k", "not micropython"]],
-    "round": [
+    "rules": (1, ["test_rules.py", "-k", "not micropython"]),
+    "round": (
+        1,
         ["test_literals.py"],
         ["test_round.py"],
         ["test_core.py", "-k", "not allocates and not from_the_heap"],
-    ],
-    "interlock": [["test_interlock.py"], ["test_literals.py"]],
-    "inputs": [["test_inputs.py"], ["test_literals.py"]],
-    "agitator": [["test_agitator.py"], ["test_literals.py"]],
-    "journal": [
+    ),
+    "interlock": (1, ["test_interlock.py"], ["test_literals.py"]),
+    "inputs": (1, ["test_inputs.py"], ["test_literals.py"]),
+    "agitator": (1, ["test_agitator.py"], ["test_literals.py"]),
+    "journal": (
+        4,
         ["test_literals.py"],
         ["test_journal.py", "-k", f"not interpreter and not ({_SLOW})"],
         ["test_journal.py", "-k", f"not interpreter and ({_SLOW})"],
-    ],
+    ),
 }
 
 # One or two of the eleven, or six, that cosmic-ray has for each operator: the nearest mistakes.
@@ -334,12 +336,12 @@ class Memory:
         return f"{row} {column} {name} {occurrence} {ended}"
 
 
-def judge(tree, module, known, again=False, step=1):
+def judge(tree, module, step, known, again=False):
     """Try every `step`-th mutant of the module; return its row of the result.
 
     `again`: what was killed before counts as killed, as long as the module's text is the same.
     """
-    stages = MODULES[module]
+    stages = MODULES[module][1:]
     source = tree.source(module)
     memory = Memory(module, source, again)
     tree.put(module, source)
@@ -353,6 +355,7 @@ def judge(tree, module, known, again=False, step=1):
     row = {
         "module": module,
         "sha256": memory.sha256,
+        "step": step,
         "mutants": len(mutants),
         "tried": 0,
         "killed": 0,
@@ -422,7 +425,7 @@ def run(tree, args, parser):
         if source.count(args.replace[0]) != 1:
             parser.error("OLD must be there once")
         tree.put(module, source.replace(*args.replace))
-        stages = MODULES[module]
+        stages = MODULES[module][1:]
         print(tree.run(stages, [args.cpu] * len(stages))[0])
         return 0
     known = explained()
@@ -430,7 +433,7 @@ def run(tree, args, parser):
     started = time.monotonic()
     for module in args.modules or MODULES:
         print(module, flush=True)
-        rows.append(judge(tree, module, known, args.again, args.step or 1))
+        rows.append(judge(tree, module, args.step or MODULES[module][0], known, args.again))
         if not args.step:
             enter(rows[-1])
     print("module     mutants  tried  killed  survived  explained   score")

@@ -27,27 +27,32 @@ def percent(part: int, whole: int) -> str:
 def block(found: dict[str, Any]) -> str:
     """Return the text between the marks. Raises KeyError, TypeError or ZeroDivisionError for another form."""
     rows = found["modules"]
-    mutants = sum(row["mutants"] for row in rows)
+    tried = sum(row["tried"] for row in rows)
     killed = sum(row["killed"] for row in rows)
     explained = sum(row["explained"] for row in rows)
     out = [
-        f"Mutation testing: of {mutants} small mistakes put into the modules below, one at a time, their "
-        f"unit tests notice {killed} ({percent(killed, mutants)}); of the other {mutants - killed}, "
-        f"{explained} are explained one by one in [MUTANTS](host_tests/MUTANTS.md).",
+        f"Mutation testing: of {tried} small mistakes put into the modules below, one at a time, their unit "
+        f"tests notice {killed} ({percent(killed, tried)}); of the other {tried - killed}, {explained} are "
+        "explained one by one in [MUTANTS](host_tests/MUTANTS.md).",
         "",
-        "| module | mutants | killed | survived | score | SHA-256 of the text |",
-        "|---|---|---|---|---|---|",
+        "| module | mutants | tried | killed | survived | score | SHA-256 of the text |",
+        "|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cells = (
             row["module"],
             row["mutants"],
+            row["tried"],
             row["killed"],
-            row["mutants"] - row["killed"],
-            percent(row["killed"], row["mutants"]),
+            row["tried"] - row["killed"],
+            percent(row["killed"], row["tried"]),
             f"`{row['sha256'][:8]}…`",
         )
         out.append("| " + " | ".join(str(cell) for cell in cells) + " |")
+    thinned = [f"of {row['module']} every {row['step']}th" for row in rows if row["step"] > 1]
+    if thinned:
+        mutants = sum(row["mutants"] for row in rows)
+        out += ["", f"{tried} of {mutants} mutants tried: {', '.join(thinned)}, of the others all."]
     return "\n".join(out)
 
 
