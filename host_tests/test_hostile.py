@@ -38,8 +38,8 @@ MUTANTS = {
         "            self.last += self._bad",
     ),
     "garbage is formatted": (
-        "shaker/board.py",
-        "        if buf != blank:\n            return False\n",
+        "shaker/blocks.py",
+        "        if buf != erased:\n            return False\n",
         "",
     ),
     "bad settings pass in silence": (

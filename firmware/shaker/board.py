@@ -26,6 +26,7 @@ from micropython import const
 from neopixel import NeoPixel
 
 from shaker import pins
+from shaker.blocks import Blocks, Volume, blank
 from shaker.names import LAMPS
 from shaker.ticks import fold
 
@@ -395,11 +396,11 @@ def _cause():
 def mount_data():
     """Find room for the journal; return (folder, records its open end may hold).
 
-    The flash partition labelled `data` is mounted at /data with 256-byte reads and writes, which lets
-    LittleFS keep seven records inline; without such a partition a folder /data on the root file system
-    serves, with two. A partition that was never written (all 0xFF) is formatted, and says so; one that
-    cannot be mounted is left as it is, and a folder that does not exist is returned, so that the journal
-    reports the failure.
+    The flash partition labelled `data` is mounted at /data, its errors tamed (blocks.py), with 256-byte
+    reads and writes, which lets LittleFS keep seven records inline; without such a partition a folder /data
+    on the root file system serves, with two. A partition that was never written (all 0xFF) is formatted, and
+    says so; one that cannot be mounted is left as it is, and a folder that does not exist is returned, so
+    that the journal reports the failure.
     """
     found = esp32.Partition.find(esp32.Partition.TYPE_DATA, label="data")
     if not found:
@@ -410,24 +411,14 @@ def mount_data():
         return "/data", _TAIL_FOLDER
     import vfs
 
-    partition = found[0]
+    # The stub wants a subclass, the port only the three methods.
+    device = Blocks(found[0])  # type: vfs.AbstractBlockDev  # pyright: ignore[reportAssignmentType]
     try:
-        if _virgin(partition):
+        if blank(found[0]):
             print("data partition: blank, making its file system")
-            vfs.VfsLfs2.mkfs(partition, readsize=256, progsize=256)
-        vfs.mount(vfs.VfsLfs2(partition, readsize=256, progsize=256, mtime=False), "/data")
+            vfs.VfsLfs2.mkfs(device, readsize=256, progsize=256)
+        vfs.mount(Volume(vfs.VfsLfs2(device, readsize=256, progsize=256, mtime=False), device), "/data")
     except OSError as error:
         print("data partition: cannot be mounted, left as it is:", error)
         return "/no-data", _TAIL_PARTITION
     return "/data", _TAIL_PARTITION
-
-
-def _virgin(partition):
-    size = partition.ioctl(5, 0)
-    buf = bytearray(size)
-    blank = b"\xff" * size
-    for block in range(partition.ioctl(4, 0)):
-        partition.readblocks(block, buf)
-        if buf != blank:
-            return False
-    return True

@@ -3,6 +3,8 @@
 Both are given the same geometry, so the same file operations cause the same programs and erases
 (test_storage.py compares them); "power cut at write N" therefore means the same on both interpreters.
 
+The firmware's shaker.blocks stands between the two, as on the board.
+
 Two uses: over a `Flash` alone, where mount() returns the Files; and over a `World`, whose data partition the
 chip then is: there mount() only makes ready what the firmware's own mount_data() mounts at /data. On CPython
 the names `vfs`, and `open` and `os` inside shaker.files, are then this module's. A mount that a power cut
@@ -12,6 +14,7 @@ ended is dead for good: whatever its open files still try (a finaliser, say) nev
 import sys
 
 from flash import Flash
+from shaker.blocks import Blocks, Volume
 from shaker.files import Files
 
 if sys.implementation.name == "micropython":
@@ -80,7 +83,7 @@ class Storage:
         port = _Port(self.chip)
         read_size, prog_size, lookahead = self._sizes
         make = (FakeVfs if lfs else vfs).VfsLfs2.mkfs
-        make(port, readsize=read_size, progsize=prog_size, lookahead=lookahead)
+        make(Blocks(port), readsize=read_size, progsize=prog_size, lookahead=lookahead)
 
     def provision(self, name, text):
         """Put a file on the chip of a World, as a technician does before it goes to the table."""
@@ -132,11 +135,12 @@ class Storage:
         if lfs is None:
             self._tracker = _Tracker()
             read_size, prog_size, lookahead = self._sizes
-            fs = vfs.VfsLfs2(port, readsize=read_size, progsize=prog_size, lookahead=lookahead, mtime=False)
-            vfs.mount(fs, MOUNT)
+            blocks = Blocks(port)
+            fs = vfs.VfsLfs2(blocks, readsize=read_size, progsize=prog_size, lookahead=lookahead, mtime=False)
+            vfs.mount(Volume(fs, blocks), MOUNT)
             files = _TrackedFiles(self._tracker)
         else:
-            files = FakeVfs.VfsLfs2(port, *self._sizes).files
+            files = FakeVfs.VfsLfs2(Blocks(port), *self._sizes).files
         self._port = port
         self.files = files
         return files
@@ -284,7 +288,7 @@ class FakeVfs:
 
 
 class _Context:
-    """littlefs-python's side of the wire. What the chip raises passes the C code by way of `check`."""
+    """littlefs-python's side of the wire. What the chip raises or answers passes the C code by `check`."""
 
     def __init__(self, device, read_size, prog_size, lookahead):
         self.device = device
@@ -334,10 +338,13 @@ class _Context:
         if self._raised is not None:
             return -_EIO
         try:
-            return act(*args)
+            result = act(*args)
         except BaseException as e:  # handed on by check(), on this side of the C code
             self._raised = e
             return -_EIO
+        if result is not None and result < 0:  # littlefs-python would take a failed read for a good one
+            self._raised = OSError(-result)
+        return result
 
     def check(self, act):
         """Run a littlefs call; raise what the chip raised, or littlefs's own error as OSError."""
