@@ -432,6 +432,35 @@ def test_events_come_once_and_in_order_over_a_noisy_line(sim):
     drive(sim, play)
 
 
+def test_pages_that_renew_at_once_get_one_new_table(tmp_path):
+    async def play(sim):
+        headers = {"Origin": "http://127.0.0.1:%d" % sim.port}
+        async with aiohttp.ClientSession() as session, contextlib.AsyncExitStack() as stack:
+            pages = []
+            for _ in range(3):
+                ws = await stack.enter_async_context(session.ws_connect(sim.url + "socket", headers=headers))
+                pages.append(Driver(ws))
+            for page in pages:
+                await page.do(do="renew")
+                await asyncio.sleep(0.1)
+            await pages[0].do(do="move", what="cover", to="on")  # waits for the new table
+            for page in pages:
+                await page.until(lambda p=page: any(m["kind"] == "renewed" for m in p.other))
+                page.state = None
+            await pages[0].phase("IDLE")
+            await pages[0].until(lambda: pages[0].state["world"]["in"]["cover"] == "on")
+            return devices(sim.pid)
+
+    with simrun.SimRun(tmp_path) as sim:
+        assert asyncio.run(play(sim)) == 1
+
+
+def devices(pid):
+    """Return how many children the process has."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+        return len(file.read().split())
+
+
 def test_only_its_own_page_drives_it(sim):
     async def play():
         own = "127.0.0.1:%d" % sim.port

@@ -92,6 +92,7 @@ class Sim:
         self.uart = uart.Uart(bytes.fromhex(key) if key else None, self._send, self._on_message, seed)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stroke: asyncio.TimerHandle | None = None
+        self._renewal = asyncio.Lock()
 
     # -- Life --------------------------------------------------------------------------------------------
 
@@ -109,7 +110,13 @@ class Sim:
         await self.machine.stop()
 
     async def renew(self) -> None:
-        """Take a new device with an empty journal to a table at rest."""
+        """Take a new device with an empty journal to a table at rest; one for all who ask meanwhile."""
+        if self._renewal.locked():
+            return
+        async with self._renewal:
+            await self._renew()
+
+    async def _renew(self) -> None:
         await self.machine.stop()
         self._world = {}
         self._samples.clear()
@@ -295,6 +302,13 @@ class Sim:
 
     async def act(self, page: Page, order: dict[str, Any]) -> None:
         """Carry out what a person did on a page. Raises ValueError, KeyError or TypeError for nonsense."""
+        if order["do"] == "renew":
+            await self.renew()
+            return
+        async with self._renewal:  # no hand finds a table half exchanged
+            self._act(page, order)
+
+    def _act(self, page: Page, order: dict[str, Any]) -> None:
         what = order["do"]
         table = self.plant
         self._dirty = True
@@ -331,8 +345,6 @@ class Sim:
             elif what == "line":
                 self.uart.lost = order["lost"] is True
                 self.uart.noisy = order["noisy"] is True
-            elif what == "renew":
-                await self.renew()
             else:
                 raise ValueError(what)
         except plant.Blocked as blocked:
