@@ -12,7 +12,7 @@ QUICK = {"table": "test", "key": KEY.hex(), "bolt_ms": 200, "pulse_ms": 100, "ga
 
 
 class SimRun:
-    """`with SimRun(folder) as sim:` – sim.url, sim.port, sim.pty, sim.pid. The end must be clean, or it raises."""
+    """`with SimRun(folder) as sim:` – sim.url, .port, .pty, .pid. The end must be clean, or it raises."""
 
     def __init__(self, folder, *arguments, settings=None):
         file = pathlib.Path(folder) / "sim-settings.json"
