@@ -228,7 +228,7 @@ def test_a_program_takes_over_with_hello_and_gives_back_when_quiet(monkeypatch):
 
 def test_a_command_that_no_line_can_carry_fails_for_who_asked_and_the_host_lives():
     async def play():
-        async with line() as (made, _, _):
+        async with asyncio.timeout(20), line() as (made, _, _):
             with pytest.raises(ValueError):
                 await made.command("result", dice=[10**120, 1, 1])
             with pytest.raises(TypeError):
