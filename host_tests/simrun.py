@@ -11,6 +11,11 @@ KEY = bytes(range(32))
 QUICK = {"table": "test", "key": KEY.hex(), "bolt_ms": 200, "pulse_ms": 100, "gap_ms": 450, "settle_ms": 300}
 
 
+def children(pid):
+    """Return the ids of the processes that this one's main thread has started and that live."""
+    return pathlib.Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split()
+
+
 class SimRun:
     """`with SimRun(folder) as sim:` – sim.url, .port, .pty, .pid. The end must be clean, or it raises."""
 

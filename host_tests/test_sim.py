@@ -466,16 +466,10 @@ def test_pages_that_renew_at_once_get_one_new_table(tmp_path):
                 page.state = None
             await pages[0].phase("IDLE")
             await pages[0].until(lambda: pages[0].state["world"]["in"]["cover"] == "on")
-            return devices(sim.pid)
+            return len(simrun.children(sim.pid))
 
     with simrun.SimRun(tmp_path) as sim:
         assert asyncio.run(play(sim)) == 1
-
-
-def devices(pid):
-    """Return how many children the process has."""
-    with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
-        return len(file.read().split())
 
 
 def test_only_its_own_page_drives_it(sim):
