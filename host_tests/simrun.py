@@ -11,8 +11,13 @@ KEY = bytes(range(32))
 QUICK = {"table": "test", "key": KEY.hex(), "bolt_ms": 200, "pulse_ms": 100, "gap_ms": 450, "settle_ms": 300}
 
 
+def children(pid):
+    """Return the ids of the processes that this one's main thread has started and that live."""
+    return pathlib.Path("/proc/%d/task/%d/children" % (pid, pid)).read_text().split()
+
+
 class SimRun:
-    """`with SimRun(folder) as sim:` – sim.url, sim.port, sim.pty. The end must be clean, or it raises."""
+    """`with SimRun(folder) as sim:` – sim.url, .port, .pty, .pid. The end must be clean, or it raises."""
 
     def __init__(self, folder, *arguments, settings=None):
         file = pathlib.Path(folder) / "sim-settings.json"
@@ -34,6 +39,7 @@ class SimRun:
         self.url = found[0]
         self.port = int(found[1])
         self.pty = lines[1].split()[1]
+        self.pid = self._process.pid
         return self
 
     def __exit__(self, *error):

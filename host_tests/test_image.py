@@ -3,14 +3,18 @@
 import hashlib
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import littlefs
 import pytest
 
 import interpreter
+import simrun
 from shaker.files import Files
 from shaker.integrity import check
 from shakerctl import image, manifest
@@ -113,7 +117,10 @@ def test_a_firmware_that_does_not_compile_is_named(tmp_path):
         image.build(tmp_path / "firmware", tmp_path / "out")
 
 
-@pytest.mark.parametrize(("size", "words"), [(1000, "4096"), (4 * 4096, "cannot take the firmware")])
+SIZES = ((1000, "4096"), (4 * 4096, "cannot take the firmware"), (2**42, "--size 4398046511104: the flash"))
+
+
+@pytest.mark.parametrize(("size", "words"), SIZES)
 def test_a_file_system_that_cannot_be_says_why(size, words):
     with pytest.raises(image.ImageError, match=words):
         image.littlefs_image({"main.py": b"x" * 20000}, size)
@@ -122,4 +129,73 @@ def test_a_file_system_that_cannot_be_says_why(size, words):
 def test_the_command_says_what_is_wrong_in_one_line(tmp_path):
     words = [sys.executable, "-m", "shakerctl.image", "--out", str(tmp_path / "out"), "--size", "5"]
     done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "5 bytes" in done.stderr
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "--size 5: " in done.stderr
+
+
+def previous(tmp_path):
+    """Return a folder of releases with one in it."""
+    folder = tmp_path / "releases"
+    (folder / "out" / "files").mkdir(parents=True)
+    (folder / "out" / "files" / "main.py").write_text("the last one")
+    return folder
+
+
+def command(folder):
+    return [sys.executable, "-m", "shakerctl.image", "--out", str(folder / "out")]
+
+
+def test_a_full_disk_leaves_the_previous_release(tmp_path):
+    folder = previous(tmp_path)
+    before = everything(folder)
+    done = subprocess.run(
+        command(folder),
+        preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (400_000, 400_000)
+        ),  # littlefs.img fails
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "too large" in done.stderr
+    assert everything(folder) == before and os.listdir(folder) == ["out"]
+
+
+def test_a_release_that_cannot_be_swapped_in_leaves_the_previous_one(tmp_path, monkeypatch):
+    folder = previous(tmp_path)
+    before = everything(folder)
+    rename = image.Path.rename
+
+    def fail(path, to):
+        if path.name == "new":
+            raise PermissionError(13, "Permission denied")
+        return rename(path, to)
+
+    monkeypatch.setattr(image.Path, "rename", fail)
+    with pytest.raises(PermissionError):
+        image.build(interpreter.FIRMWARE, folder / "out")
+    assert everything(folder) == before and os.listdir(folder) == ["out"]
+
+
+def test_a_release_replaces_the_previous_one_also_through_a_link_but_never_a_file(built, tmp_path):
+    folder = previous(tmp_path)
+    (tmp_path / "link").symlink_to(folder / "out")
+    image.build(interpreter.FIRMWARE, tmp_path / "link")
+    assert everything(folder / "out") == everything(built[0])
+    assert (tmp_path / "link").is_symlink() and os.listdir(folder) == ["out"]
+    assert (folder / "out").stat().st_mode == (folder / "out" / "files").stat().st_mode
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(NotADirectoryError):
+        image.build(interpreter.FIRMWARE, tmp_path / "file")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_ctrl_c_is_one_line(tmp_path):
+    folder = previous(tmp_path)
+    before = everything(folder)
+    with subprocess.Popen(command(folder), stderr=subprocess.PIPE, text=True) as running:
+        end = time.monotonic() + 60
+        while not simrun.children(running.pid):  # until it compiles
+            assert running.poll() is None and time.monotonic() < end
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130 and said == "make image: interrupted.\n"
+    assert everything(folder) == before and os.listdir(folder) == ["out"]

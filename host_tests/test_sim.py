@@ -226,6 +226,25 @@ def test_a_program_takes_over_with_hello_and_gives_back_when_quiet(monkeypatch):
     asyncio.run(play())
 
 
+def test_a_command_that_no_line_can_carry_fails_for_who_asked_and_the_host_lives():
+    async def play():
+        async with asyncio.timeout(20), line() as (made, _, _):
+            with pytest.raises(ValueError):
+                await made.command("result", dice=[10**120, 1, 1])
+            with pytest.raises(TypeError):
+                await made.command("result", dice=[{1}])
+            asked = asyncio.create_task(made.command("status"))
+            given_up = asyncio.create_task(made.command("status"))
+            await asyncio.sleep(0.1)
+            given_up.cancel()
+            with pytest.raises(protocol.Silent):
+                await asked
+            with pytest.raises(protocol.Silent):
+                await made.command("status")
+
+    asyncio.run(play())
+
+
 def test_what_nobody_reads_is_lost_and_blocks_nothing():
     async def play():
         async with line() as (made, _, _):
@@ -396,8 +415,6 @@ def test_the_croupier_announces_while_a_program_is_the_host(sim):
             await to_payout(driver)
             await driver.do(do="result", dice=[1, 1, 1])
             await driver.until(lambda: "fish3" in driver.state["world"]["lamps"])
-            await driver.do(do="result", dice=[7, 1, 1])
-            await driver.until(lambda: any(m.get("err") == "bad-argument" for m in driver.other))
             ended.set()
             await pumping
             await asyncio.to_thread(client.request, "paid", 10)  # its own session was opened again
@@ -432,6 +449,29 @@ def test_events_come_once_and_in_order_over_a_noisy_line(sim):
     drive(sim, play)
 
 
+def test_pages_that_renew_at_once_get_one_new_table(tmp_path):
+    async def play(sim):
+        headers = {"Origin": "http://127.0.0.1:%d" % sim.port}
+        async with aiohttp.ClientSession() as session, contextlib.AsyncExitStack() as stack:
+            pages = []
+            for _ in range(3):
+                ws = await stack.enter_async_context(session.ws_connect(sim.url + "socket", headers=headers))
+                pages.append(Driver(ws))
+            for page in pages:
+                await page.do(do="renew")
+                await asyncio.sleep(0.1)
+            await pages[0].do(do="move", what="cover", to="on")  # waits for the new table
+            for page in pages:
+                await page.until(lambda p=page: any(m["kind"] == "renewed" for m in p.other))
+                page.state = None
+            await pages[0].phase("IDLE")
+            await pages[0].until(lambda: pages[0].state["world"]["in"]["cover"] == "on")
+            return len(simrun.children(sim.pid))
+
+    with simrun.SimRun(tmp_path) as sim:
+        assert asyncio.run(play(sim)) == 1
+
+
 def test_only_its_own_page_drives_it(sim):
     async def play():
         own = "127.0.0.1:%d" % sim.port
@@ -457,20 +497,61 @@ def test_only_its_own_page_drives_it(sim):
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("order", ["[]", "{", '{"do":"fly"}', '{"do":"motor","how":"up"}', "x" * 5000])
+NONSENSE = (
+    "[]", "{", '{"do":"fly"}', '{"do":"motor","how":"up"}', "x" * 5000, "[" * 1900,
+    '{"do":"result","dice":[1%s,1,1]}' % ("0" * 120), '{"do":"result","dice":[7,1,1]}',
+    '{"do":"result","dice":[0,1,1]}', '{"do":"result","dice":[true,1,1]}', '{"do":"result","dice":[1,1]}',
+    '{"do":"result","dice":null}', '{"do":"result"}', '{"do":"move","what":"cover","to":NaN}',
+    '{"do":"move","what":[],"to":{}}', '{"do":"press","key":{}}', '{"do":"release","key":"x"}',
+    '{"do":"turn","die":true}', '{"do":"turn","die":3}', '{"do":"xray","on":1}', '{"do":"bounce","on":null}',
+    '{"do":"power","on":"on"}', '{"do":"line","lost":true,"noisy":0}',
+    '{"do":"damage","cuts":"","sticks":[]}', '{"do":"damage","cuts":["x"],"sticks":[]}',
+    '{"do":"damage","cuts":[[]],"sticks":[]}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("order", NONSENSE)
 def test_nonsense_ends_the_connection_and_nothing_else(sim, order):
     async def play():
         headers = {"Origin": "http://127.0.0.1:%d" % sim.port}
         async with aiohttp.ClientSession() as session:
             async with session.ws_connect(sim.url + "socket", headers=headers) as ws:
                 await ws.send_str(order)
-                async for _ in ws:
-                    pass
+                async with asyncio.timeout(20):
+                    async for _ in ws:
+                        pass
                 assert ws.close_code in (1008, 1009)
             async with session.get(sim.url) as answer:
                 assert answer.status == 200
 
     asyncio.run(play())
+
+
+def test_what_is_no_http_or_no_file_gets_its_status_and_no_traceback(tmp_path):
+    host = b"Host: 127.0.0.1:%d\r\n"
+    chunked = b"POST / HTTP/1.1\r\n" + host + b"Transfer-Encoding: chunked\r\n\r\n"
+    asked = (
+        (b"GET /static/" + b"b" * 300 + b" HTTP/1.1\r\n" + host + b"\r\n", 404),
+        (b"GET /static/%%00 HTTP/1.1\r\n" + host + b"\r\n", 404),
+        (b"GET /static/%%2e%%2e%%2fserver.py HTTP/1.1\r\n" + host + b"\r\n", 404),
+        (b"GET /static/main.js HTTP/1.1\r\n" + host + b"\r\n", 200),
+        (b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n" + host + b"\r\n", 400),
+        (b"GET / HTTP/1.1\r\n" + host + host.replace(b"%d", b"1") + b"\r\n", 400),
+        (chunked + b"ZZ\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", 403),
+        (b"\x00\xff\x16\x03garbage\r\n\r\n", 400),
+    )
+    with simrun.SimRun(tmp_path) as sim:  # whose end fails if it printed anything
+        for request, status in asked:
+            with socket.create_connection(("127.0.0.1", sim.port), 20) as line:
+                line.sendall(request.replace(b"%d", b"%d" % sim.port).replace(b"%%", b"%"))
+                assert line.recv(13)[9:12] == b"%d" % status, request[:60]
+        with socket.create_connection(("127.0.0.1", sim.port), 20) as line:
+            line.sendall(chunked.replace(b"%d", b"%d" % sim.port))
+            assert line.recv(13)[9:12] == b"405"
+            line.sendall(b"ZZ\r\n")  # the body goes bad after the answer
+            while line.recv(4096):
+                pass
 
 
 def test_it_listens_on_the_loopback_only(sim):

@@ -285,6 +285,79 @@ def test_a_round_by_keyboard_alone(page):
     page.keyboard.up("p")
 
 
+def test_a_key_let_go_with_ctrl_held_is_released(page):
+    page.keyboard.down("p")
+    expect(page.locator("[data-press=paid]")).to_have_class(re.compile("down"))
+    event(page, "refused")
+    page.keyboard.down("Control")
+    page.keyboard.up("p")
+    page.keyboard.up("Control")
+    expect(page.locator("[data-press=paid]")).not_to_have_class(re.compile("down"))
+
+
+def test_after_keys_and_shortcuts_a_click_without_a_hand_counts(page):
+    bell = page.locator("[data-press=bell]")
+
+    def click():  # as a screen reader does: no pointer goes down
+        bell.evaluate("button => button.click()")
+
+    page.keyboard.press("b")
+    event(page, "refused", 1)
+    expect(bell).not_to_have_class(re.compile("down"))
+    click()
+    event(page, "refused", 2)
+    expect(bell).not_to_have_class(re.compile("down"))
+    bell.focus()
+    page.keyboard.press("Enter")
+    event(page, "refused", 3)
+    expect(bell).not_to_have_class(re.compile("down"))
+    click()
+    event(page, "refused", 4)
+
+
+def test_the_shortest_click_is_one_press(page):
+    bell = page.locator("[data-press=bell]")
+    for count in (1, 2):
+        bell.dispatch_event("pointerdown", {"button": 0, "pointerId": 1})
+        bell.dispatch_event("pointerup", {"button": 0, "pointerId": 1})
+        bell.evaluate("button => button.click()")
+        event(page, "refused", count)
+        expect(bell).not_to_have_class(re.compile("down"))
+
+
+def test_every_refusal_is_read_out(page):
+    page.evaluate(
+        """() => {
+             window.read = [];
+             new MutationObserver(list => {
+               for (const change of list) for (const node of change.addedNodes) read.push(node.textContent);
+             }).observe(document.querySelector("#say"), {childList: true});
+           }"""
+    )
+    for count in (1, 2, 3):
+        page.locator("[data-press=bell]").click()
+        event(page, "refused", count)
+        expect(page.locator("[data-press=bell]")).not_to_have_class(re.compile("down"))
+    words = page.evaluate("read")
+    assert len(words) == 3 and len(set(words)) == 1 and "Bell" in words[0]
+
+
+def test_a_table_that_goes_is_read_out_and_the_one_that_comes_has_its_own_keys(browser, tmp_path):
+    context = browser.new_context(locale="en-GB")
+    opened = context.new_page()
+    with simrun.SimRun(tmp_path) as sim:
+        opened.goto(sim.url)
+        phase(opened, "IDLE")
+        expect(opened.locator("[data-press=start]")).to_be_visible()
+    alert = opened.locator("#alerts[role=alert]")
+    expect(alert).to_contain_text("make sim")
+    with simrun.SimRun(tmp_path, "--lever", "--port", str(sim.port)):
+        expect(opened.locator("[data-press=lever]")).to_be_visible()
+        phase(opened, "IDLE")
+        expect(alert).to_have_text("")
+        context.close()
+
+
 def test_a_page_from_elsewhere_cannot_drive_it(sim, browser):
     context = browser.new_context()
     other = context.new_page()

@@ -11,9 +11,10 @@ boot.py and main.py stay source: MicroPython runs them by that name. Everything 
 
 import argparse
 import ast
+import errno
 import hashlib
 import json
-import shutil
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from shakerctl import manifest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ("boot.py", "main.py")
 BLOCK_BYTES = 4096  # the erase unit of an ESP32's flash
+FLASH_BYTES = 4 * 1024 * 1024  # of the board's ESP32-WROOM-32E-N4
 STOCK_VFS_BYTES = 2 * 1024 * 1024  # the `vfs` partition of the stock image for 4 MiB of flash
 
 
@@ -88,11 +90,11 @@ def package(files: dict[str, bytes], version: str) -> bytes:
 
 def littlefs_image(files: dict[str, bytes], size_bytes: int) -> bytes:
     """Return a LittleFS 2 image of `size_bytes` (whole blocks of 4096) that holds `files`."""
+    if size_bytes > FLASH_BYTES:
+        raise ImageError(f"--size {size_bytes}: the flash has {FLASH_BYTES} bytes")
     blocks, rest = divmod(size_bytes, BLOCK_BYTES)
     if rest or blocks < 4:
-        raise ImageError(
-            f"a file system of {size_bytes} bytes is not at least 4 whole blocks of {BLOCK_BYTES}"
-        )
+        raise ImageError(f"--size {size_bytes}: must be at least 4 whole blocks of {BLOCK_BYTES} bytes")
     disk = littlefs.LittleFS(block_size=BLOCK_BYTES, block_count=blocks, read_size=32, prog_size=32)
     try:
         for path in sorted(files):
@@ -102,7 +104,9 @@ def littlefs_image(files: dict[str, bytes], size_bytes: int) -> bytes:
             with disk.open(path, "wb") as out:
                 out.write(files[path])
     except littlefs.LittleFSError as error:
-        raise ImageError(f"a file system of {size_bytes} bytes cannot take the firmware: {error}") from error
+        raise ImageError(
+            f"--size {size_bytes}: a file system of so many bytes cannot take the firmware: {error}"
+        ) from error
     return bytes(disk.context.buffer)
 
 
@@ -131,7 +135,10 @@ def romfs_image(files: dict[str, bytes]) -> bytes:
 
 
 def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[str, str]:
-    """Make everything in `out` (emptied first); return {file: SHA-256}, SHA256SUMS not included."""
+    """Make everything in `out`; return {file: SHA-256}, SHA256SUMS not included.
+
+    What was in `out` before is replaced as a whole at the end; when anything fails, it stays as it was.
+    """
     version = firmware_version(firmware)
     files = release_files(firmware)
     modules = {path: data for path, data in files.items() if path not in SCRIPTS}
@@ -141,13 +148,29 @@ def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[
     made["package.json"] = package(files, version)
     made["littlefs.img"] = littlefs_image(files, size_bytes)
     made["romfs.img"] = romfs_image(modules)
-    shutil.rmtree(out, ignore_errors=True)
-    for path, data in made.items():
-        (out / path).parent.mkdir(parents=True, exist_ok=True)
-        (out / path).write_bytes(data)
     hashes = {path: hashlib.sha256(made[path]).hexdigest() for path in sorted(made)}
-    (out / "SHA256SUMS").write_text("".join(f"{value}  {path}\n" for path, value in hashes.items()), "ascii")
+    made["SHA256SUMS"] = "".join(f"{value}  {path}\n" for path, value in hashes.items()).encode("ascii")
+    _replace(out.resolve(), made)
     return hashes
+
+
+def _replace(out: Path, made: dict[str, bytes]) -> None:
+    """Let folder `out` have exactly these files. Raises OSError with everything as it was."""
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+        new, old = Path(folder, "new"), Path(folder, "old")
+        for path, data in made.items():
+            (new / path).parent.mkdir(parents=True, exist_ok=True)
+            (new / path).write_bytes(data)
+        try:
+            if out.exists():
+                out.rename(old)
+            new.rename(out)
+        finally:
+            if old.exists() and not out.exists():
+                old.rename(out)
 
 
 def main() -> int:
@@ -155,7 +178,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m shakerctl.image", description="Make the release artefacts."
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "image", help="folder, emptied first")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "image", help="folder, replaced")
     parser.add_argument(
         "--size", type=int, default=STOCK_VFS_BYTES, help="bytes of the partition for littlefs.img"
     )
@@ -165,6 +188,9 @@ def main() -> int:
     except (ImageError, OSError) as error:
         print(f"make image: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("make image: interrupted.", file=sys.stderr)
+        return 130
     print(f"{len(hashes)} files and SHA256SUMS in {chosen.out}")
     for path in ("littlefs.img", "romfs.img", "package.json"):
         print(f"{hashes[path]}  {path}")

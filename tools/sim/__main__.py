@@ -65,11 +65,12 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
 
 
 async def _serve(port: int, settings: dict[str, object], seed: int | None) -> None:
-    from aiohttp import web
+    from aiohttp import log, web
 
     from sim.machine import MachineError
-    from sim.server import Sim, make_app
+    from sim.server import Sim, Unparsed, make_app
 
+    log.server_logger.addFilter(Unparsed())
     sim = Sim(settings, seed)
     runner = web.AppRunner(make_app(sim), access_log=None, shutdown_timeout=1)
     await runner.setup()

@@ -173,8 +173,10 @@ class Plant:
             self._order(set={key: "pressed"})
 
     def release(self, key: str, hand: object) -> None:
-        """`hand` lets go of a key."""
-        if hand in self.pressed.get(key, ()):
+        """`hand` lets go of a key, if it holds it. Raises ValueError."""
+        if key not in self.pressed:
+            raise ValueError(key)
+        if hand in self.pressed[key]:
             self.pressed[key].discard(hand)
             if not self.pressed[key]:
                 self._order(set={key: "released"})

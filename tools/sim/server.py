@@ -11,11 +11,12 @@ import asyncio
 import collections
 import contextlib
 import json
+import logging
 import pathlib
 import time
 from typing import Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSMsgType, http_exceptions, web
 
 from shaker import names
 from shaker.version import VERSION
@@ -92,6 +93,7 @@ class Sim:
         self.uart = uart.Uart(bytes.fromhex(key) if key else None, self._send, self._on_message, seed)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stroke: asyncio.TimerHandle | None = None
+        self._renewal = asyncio.Lock()
 
     # -- Life --------------------------------------------------------------------------------------------
 
@@ -109,7 +111,13 @@ class Sim:
         await self.machine.stop()
 
     async def renew(self) -> None:
-        """Take a new device with an empty journal to a table at rest."""
+        """Take a new device with an empty journal to a table at rest; one for all who ask meanwhile."""
+        if self._renewal.locked():
+            return
+        async with self._renewal:
+            await self._renew()
+
+    async def _renew(self) -> None:
         await self.machine.stop()
         self._world = {}
         self._samples.clear()
@@ -295,6 +303,13 @@ class Sim:
 
     async def act(self, page: Page, order: dict[str, Any]) -> None:
         """Carry out what a person did on a page. Raises ValueError, KeyError or TypeError for nonsense."""
+        if order["do"] == "renew":
+            await self.renew()
+            return
+        async with self._renewal:  # no hand finds a table half exchanged
+            self._act(page, order)
+
+    def _act(self, page: Page, order: dict[str, Any]) -> None:
         what = order["do"]
         table = self.plant
         self._dirty = True
@@ -310,12 +325,13 @@ class Sim:
             elif what == "pry":
                 table.pry(order["what"])
             elif what == "result":
-                self._begin(self._result(page, order["dice"]))
+                self._begin(self._result(page, _dice(order["dice"])))
             elif what == "turn":
+                die = _whole(order["die"], 0, 2)
                 if not table.dome:
-                    table.dice.turn((0, 1, 2).index(order["die"]))
+                    table.dice.turn(die)
             elif what == "xray":
-                page.xray = order["on"] is True
+                page.xray = _flag(order["on"])
             elif what == "force":
                 table.force(order["how"])
             elif what == "damage":
@@ -323,16 +339,13 @@ class Sim:
             elif what == "motor":
                 table.set_motor(order["how"])
             elif what == "bounce":
-                table.set_bounce(20 if order["on"] is True else 0)
+                table.set_bounce(20 if _flag(order["on"]) else 0)
             elif what == "power":
-                self._order(power="on" if order["on"] is True else "off")
+                self._order(power="on" if _flag(order["on"]) else "off")
             elif what == "restart":
                 self._order(restart=1)
             elif what == "line":
-                self.uart.lost = order["lost"] is True
-                self.uart.noisy = order["noisy"] is True
-            elif what == "renew":
-                await self.renew()
+                self.uart.lost, self.uart.noisy = _flag(order["lost"]), _flag(order["noisy"])
             else:
                 raise ValueError(what)
         except plant.Blocked as blocked:
@@ -348,9 +361,7 @@ class Sim:
         self.plant.dice.settle()
         self._dirty = True
 
-    async def _result(self, page: Page, dice: Any) -> None:
-        if type(dice) is not list or len(dice) != 3 or not all(type(face) is int for face in dice):
-            return
+    async def _result(self, page: Page, dice: list[int]) -> None:
         error = None
         try:
             await self.uart.command("result", dice=dice)
@@ -368,11 +379,47 @@ def _by_language(table: dict[str, tuple[str, str, str]]) -> dict[str, dict[str, 
     }
 
 
-def _contacts(listed: Any) -> set[str]:
-    found = {str(name) for name in listed}
-    if not found <= set(names.CONTACTS):
+# What a page sent, checked: each raises ValueError.
+
+
+def _list(given: Any) -> list[Any]:
+    if type(given) is not list:
+        raise ValueError("not a list")
+    return given
+
+
+def _contacts(given: Any) -> set[str]:
+    found = {name for name in _list(given) if name in names.CONTACTS}
+    if len(found) != len(given):
         raise ValueError("contacts")
     return found
+
+
+def _dice(given: Any) -> list[int]:
+    if len(_list(given)) != 3:
+        raise ValueError("not three dice")
+    return [_whole(face, 1, 6) for face in given]
+
+
+def _flag(given: Any) -> bool:
+    if type(given) is not bool:
+        raise ValueError("neither true nor false")
+    return given
+
+
+def _whole(given: Any, least: int, most: int) -> int:
+    if type(given) is not int or not least <= given <= most:
+        raise ValueError("no whole number in range")
+    return given
+
+
+class Unparsed(logging.Filter):
+    """Leaves out what aiohttp logs, with a traceback, of requests that are no HTTP: they are answered 400."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether the record is printed."""
+        error = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, (http_exceptions.HttpProcessingError, web.RequestPayloadError))
 
 
 def make_app(sim: Sim) -> web.Application:
@@ -395,6 +442,12 @@ def make_app(sim: Sim) -> web.Application:
 
     async def index(request: web.Request) -> web.FileResponse:
         return web.FileResponse(STATIC / "index.html")
+
+    async def static(request: web.Request) -> web.FileResponse:
+        name = request.match_info["name"]
+        if name not in files:  # whatever it is, it never reaches the file system
+            raise web.HTTPNotFound
+        return web.FileResponse(STATIC / name)
 
     async def data(request: web.Request) -> web.Response:
         return web.json_response(sim.data())
@@ -422,7 +475,7 @@ def make_app(sim: Sim) -> web.Application:
                     break
                 try:
                     await sim.act(page, json.loads(message.data))
-                except (ValueError, KeyError, TypeError):
+                except (ValueError, KeyError, TypeError, RecursionError):
                     await ws.close(code=1008, message=b"no such order")
         finally:
             sim.pages.discard(page)
@@ -435,6 +488,7 @@ def make_app(sim: Sim) -> web.Application:
             page.behind = True
             page.send(kind="bye")
 
+    files = {path.name for path in STATIC.iterdir()}
     app = web.Application(middlewares=[guard])
     app.on_response_prepare.append(add_headers)
     app.on_shutdown.append(shut)
@@ -444,7 +498,7 @@ def make_app(sim: Sim) -> web.Application:
             web.get("/data.json", data),
             web.get("/trace.vcd", dump),
             web.get("/socket", socket),
-            web.static("/static", STATIC),
+            web.get("/static/{name}", static),
         ]
     )
     return app

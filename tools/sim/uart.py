@@ -151,10 +151,12 @@ class BuiltInHost:
             except queue.Empty:
                 client.pump()
                 continue
+            if not future.set_running_or_notify_cancel():
+                continue  # whoever asked is gone
             try:
                 future.set_result(client.request(cmd, REPLY_S, **args))
-            except (protocol.ProtocolError, protocol.Silent) as error:
-                future.set_exception(error)
+            except (protocol.ProtocolError, protocol.Silent, TypeError, ValueError) as error:
+                future.set_exception(error)  # the last two: what no line can carry; for who asked, not us
 
 
 class Uart:

@@ -5,7 +5,9 @@ import * as cup from "./cup.js";
 import * as layout from "./layout.js";
 import * as timeline from "./timeline.js";
 
-const SHORT_MS = 150; // a press by a screen reader or switch, which cannot hold
+const SHORT_MS = 150; // the shortest press: keys count after 20 ms, and a screen reader or switch cannot hold
+const SAID = 5; // lines kept for a screen reader that is not done with them
+const HAND_MS = 500; // within this a pointer's release brings its click
 const LONG_MS = 1000; // and one of the key that counts when held
 const SHORTCUTS = { c: "cover", 1: "latch_a", 2: "latch_b", d: "dome", s: "shake", b: "bell", v: "void", p: "paid", k: "service", r: "announce" };
 const shakeKey = data.lever ? "lever" : "start";
@@ -13,11 +15,16 @@ const shakeKey = data.lever ? "lever" : "start";
 let socket = null;
 let state = null;
 let events = [];
-let lastSaid = "";
+let connected = false; // at least once
 let drawn = ""; // parts that are only made anew when they change
 
 const send = (order) => { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)); };
-const say = (words) => { if (words !== lastSaid) { lastSaid = words; byId("say").textContent = words; } };
+/** Have it read out: each time a line of its own, for the same words set again are not read again. */
+function say(words) {
+  const box = byId("say");
+  box.append(html("p", {}, words));
+  while (box.children.length > SAID) box.firstChild.remove();
+}
 
 // -- Hands ---------------------------------------------------------------------------------------------
 
@@ -39,15 +46,32 @@ function toast(words) {
 /** A push button: pressed while pointer or key holds it. */
 function pushable(button, key) {
   let held = false;
-  let byHand = false;
-  const press = () => { if (!held) { held = true; byHand = true; button.classList.add("down"); send({ do: "press", key }); } };
-  const release = () => { if (held) { held = false; button.classList.remove("down"); send({ do: "release", key }); } };
+  let pressedAt = 0;
+  let ending; // the timer of a release that is due
+  let handAt = -Infinity; // when a pointer last let go: its click is no press of its own
+  const press = () => {
+    clearTimeout(ending);
+    if (held) return;
+    held = true;
+    pressedAt = performance.now();
+    button.classList.add("down");
+    send({ do: "press", key });
+  };
+  const end = () => { held = false; button.classList.remove("down"); send({ do: "release", key }); };
+  const release = (least = SHORT_MS) => {
+    if (!held) return;
+    clearTimeout(ending);
+    const left = pressedAt + least - performance.now();
+    if (left > 0) ending = setTimeout(end, left);
+    else end();
+  };
   button.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     button.setPointerCapture(event.pointerId);
     press();
   });
-  for (const kind of ["pointerup", "pointercancel", "lostpointercapture", "blur"]) button.addEventListener(kind, release);
+  button.addEventListener("pointerup", () => { handAt = performance.now(); });
+  for (const kind of ["pointerup", "pointercancel", "lostpointercapture", "blur"]) button.addEventListener(kind, () => release());
   button.addEventListener("keydown", (event) => {
     if ((event.key === " " || event.key === "Enter") && !event.repeat) press();
     if (event.key === " " || event.key === "Enter") event.preventDefault();
@@ -55,10 +79,11 @@ function pushable(button, key) {
   button.addEventListener("keyup", (event) => { if (event.key === " " || event.key === "Enter") release(); });
   button.addEventListener("contextmenu", (event) => event.preventDefault());
   button.addEventListener("click", () => {
-    if (byHand) { byHand = false; return; }
+    const byHand = performance.now() - handAt < HAND_MS;
+    handAt = -Infinity;
+    if (byHand) return;
     press();
-    byHand = false;
-    setTimeout(release, key === "paid" ? LONG_MS : SHORT_MS);
+    release(key === "paid" ? LONG_MS : SHORT_MS);
   });
   return { press, release };
 }
@@ -83,16 +108,20 @@ function shortcutOf(event) {
   const name = SHORTCUTS[event.key.toLowerCase()];
   return name === "shake" ? shakeKey : name ?? null;
 }
+const fingers = new Map(); // what each key of the keyboard holds down
 document.addEventListener("keydown", (event) => {
   const name = shortcutOf(event);
   if (!name || event.repeat) return;
-  if (pushes[name]) pushes[name].press();
+  if (pushes[name]) {
+    fingers.set(event.code, pushes[name]);
+    pushes[name].press();
+  }
   else if (name === "announce") byId("announce").click();
   else move(name);
 });
 document.addEventListener("keyup", (event) => {
-  const name = shortcutOf(event);
-  if (name && pushes[name]) pushes[name].release();
+  fingers.get(event.code)?.release(); // whatever else is held by now
+  fingers.delete(event.code);
 });
 window.addEventListener("blur", () => Object.values(pushes).forEach((push) => push.release()));
 
@@ -400,11 +429,21 @@ const HANDLERS = {
   bye() {},
 };
 
+/** Another table may have taken the place of the one this page was made for: other keys, another version. */
+async function reloadIfOther() {
+  try {
+    const now = await (await fetch("/data.json")).json();
+    if (JSON.stringify(now) !== JSON.stringify(data)) location.reload();
+  } catch { /* gone again: the next connection asks anew */ }
+}
+
 function connect() {
   socket = new WebSocket(`ws://${location.host}/socket`);
   socket.addEventListener("open", () => {
     HANDLERS.renewed();
     document.body.classList.remove("offline");
+    if (connected) reloadIfOther();
+    connected = true;
     if (byId("xray").checked) send({ do: "xray", on: true });
   });
   socket.addEventListener("message", (event) => {
@@ -416,6 +455,7 @@ function connect() {
     const box = byId("banner");
     Object.assign(box.dataset, { kind: "bad", key: "" });
     put(byId("bannerTitle"), t("ui.offline"));
+    put(byId("alerts"), t("ui.offline"));
     put(byId("bannerText"), "");
     put(byId("bannerWay"), "");
     setTimeout(connect, 1500);
