@@ -4,11 +4,12 @@ import csv
 import json
 import resource
 import stat
+import time
 
 import pytest
 
 from conftest import KEY, shakerctl, slot_of
-from shakerctl import flash, provision, trouble
+from shakerctl import flash, line, provision, trouble
 from shakerctl.__main__ import main
 from shakerctl.events import Store
 from shakerctl.voice import Voice
@@ -108,6 +109,17 @@ def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file
         rows = list(csv.DictReader(file))
     assert [int(row["seq"]) for row in rows][: len(numbers)] == numbers
     assert json.loads(rows[0]["more"])["cause"]
+
+
+def test_a_line_that_keeps_nothing_acknowledges_nothing(served):
+    """`send` and `provision` have the key, and throw events away."""
+    with line.client(served.uart, bytes.fromhex(KEY)) as link:
+        line.request(link, served.uart, "time", at=1795000000)
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            link.pump()
+        assert link.receiver.last > 0
+        assert line.request(link, served.uart, "status")["ack"] == 0
 
 
 def test_events_are_acknowledged_only_when_they_are_safe(served, key_file, tmp_path):
