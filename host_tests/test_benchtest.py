@@ -96,6 +96,20 @@ def test_a_motor_that_does_not_turn_is_found(bench, tmp_path):
     assert "agitator-stalled" in bad(report)["interlock", "three pulses, then betting opens"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "channel"),
+    [({"motor": "welded"}, "drive (Q1)"), ({"q2_welded": 1}, "supply (Q2)")],
+)
+def test_a_welded_transistor_of_the_agitator_is_found(bench, tmp_path, fault, channel):
+    bench.order(**fault)
+    code, report, _ = loopback(bench, tmp_path)
+    assert code == 1
+    assert list(bad(report)) == [("interlock", f"with the {channel} off the base stays still")]
+    bench.order(motor="ok")
+    bench.wait(lambda seen: seen["out"]["dome_lock"] == "on", "the shaker does not run again")
+    assert bench.output("agitator") == "off"
+
+
 class Person(voice.Voice):
     """Does what the bench test says, on the virtual board; `sees`: its answers."""
 
@@ -103,12 +117,13 @@ class Person(voice.Voice):
         "Press START": (("start", "pressed"), ("start", "released")),
         "Press the BELL": (("bell", "pressed"), ("bell", "released")),
         "Seat the cover, close both latches": (("cover", "on"), ("latch_a", "closed"), ("latch_b", "closed")),
-        "Open the latches, take the cover off": (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")),
         "Put the cover on, latches open": (("cover", "on"),),
         "Take the cover off": (("cover", "off"),),
         "Hold PAID for a second": (("paid", "pressed"), 1200, ("paid", "released")),
         "Turn the service key on": (("service", "on"),),
         "Turn the service key off": (("service", "off"),),
+        "Press START: the base must not move now": (("start", "pressed"), ("start", "released")),
+        "Open the latches, take the cover off": (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")),
         "Open both latches, take the cover off, turn the service key on and off": (
             ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"),
             ("service", "on"), 300, ("service", "off"),
