@@ -116,8 +116,8 @@ class Control(live.Control):
         self.board = board
 
     def apply(self, order):
-        """Carry out one order: live.py's, or swap (two contacts' wires), q2_welded, root_cut, root_fail (the n-th
-        flash operation of `/` cuts the power or fails), cut_main (from now on no main.py runs).
+        """Carry out one order: live.py's, or swap (two contacts' wires), q2_welded, root_cut, root_fail (the
+        n-th flash operation of `/` cuts the power or fails), cut_main (from now on no main.py runs).
         """
         world = self.world
         if "swap" in order:

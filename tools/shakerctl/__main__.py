@@ -185,10 +185,11 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _bench_test(args: argparse.Namespace) -> int:
-    from shakerctl.benchtest import bench_test
+    from shakerctl.benchtest import bench_test, check_folder
     from shakerctl.usb import Usb
 
     voice = Voice(args.json, args.yes)
+    check_folder(args.report)
     with Usb(args.port, voice) as usb:
         usb.take()
         code = bench_test(usb, voice, args.loopback, args.patience, args.report)

@@ -2,8 +2,8 @@
 
 Order: the wiring at rest; each input by itself, with nothing driven; then, only if all of that is right, the
 outputs that move nothing; then a whole round by the firmware's own round and interlock, which drives agitator
-and bolts; then a shake with each channel of the agitator alone, which must not move the base; then the time from
-a latch's opening to both agitator channels off. Ends in a report.
+and bolts; then a shake with each channel of the agitator alone, which must not move the base; then the time
+from a latch's opening to both agitator channels off. Ends in a report.
 
 With a jig (`--loopback`, the module target_wiring on the board) nobody has to move or to look at anything.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -199,8 +200,8 @@ class BenchTest:
 
     # -- Wiring and inputs -----------------------------------------------------------------------------------
 
-    def _await(self, wanted: int, before: int, patience: float) -> tuple[bool, int]:
-        """Wait for the contact word `wanted`; gives up early when another word than `before` stands still."""
+    def _await(self, wanted: int, before: int, patience: float, early: bool = True) -> tuple[bool, int]:
+        """Wait for the contact word `wanted`; `early`: not when another word than `before` stands still."""
         end = time.monotonic() + patience
         wrong, since = before, time.monotonic()
         while True:
@@ -210,7 +211,7 @@ class BenchTest:
             now = time.monotonic()
             if word != wrong:
                 wrong, since = word, now
-            stands = word != before and now - since > (0 if self.loopback and steady else WRONG_S)
+            stands = early and word != before and now - since > (0 if self.loopback and steady else WRONG_S)
             if stands or now > end:
                 return False, word
 
@@ -221,7 +222,12 @@ class BenchTest:
             self.usb.exec("bench.jig.release() if hasattr(bench.jig, 'release') else None")
         self._instruct("Put the table at rest: cover off, latches open, dome seated, no key, service key off")
         rest = word_of(REST)
-        good, word = self._await(rest, rest, 1.0 if self.loopback else self.patience_s)
+        good, word = self._await(rest, rest, WRONG_S)
+        if not good and not self.loopback:
+            # The key that stopped the shaker is still on, or the table was not at rest: no wrong wire yet.
+            wrong = [c for i, c in enumerate(names.CONTACTS) if (word ^ rest) >> i & 1]
+            self._instruct(f"Not at rest yet: {', '.join(wrong)}. Put it so; what stays wrong is the wiring")
+            good, word = self._await(rest, rest, self.patience_s, early=False)
         for i, contact in enumerate(names.CONTACTS):
             made, want = word >> i & 1, rest >> i & 1
             detail = ""
@@ -465,27 +471,38 @@ class BenchTest:
         return result
 
 
-def bench_test(usb: Usb, voice: Voice, loopback: bool, patience_s: float, folder: Path) -> int:
-    """Run the test and write the report; 0 when everything passed."""
-    test = BenchTest(usb, voice, loopback, patience_s)
-    report = test.run()
-    stem = f"bench-{report.board}-{report.started[:19].replace(':', '')}"
+def check_folder(folder: Path) -> None:
+    """Make the report's folder and prove that it can be written to, before the test and not after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> Trouble:
+    return Trouble(f"The report cannot be written to {folder} ({error.strerror}): choose another --report.")
+
+
+def bench_test(usb: Usb, voice: Voice, loopback: bool, patience_s: float, folder: Path) -> int:
+    """Run the test and write the report; 0 when everything passed. Call check_folder() first."""
+    report = BenchTest(usb, voice, loopback, patience_s).run()
+    stem = f"bench-{report.board}-{report.started[:19].replace(':', '')}"
+    where, failed = str(folder / f"{stem}.json"), None
+    try:
         (folder / f"{stem}.json").write_text(json.dumps(report.thing(), indent=1) + "\n", "utf-8")
         (folder / f"{stem}.html").write_text(report.page(), "utf-8")
     except OSError as error:
-        raise Trouble(
-            f"The report cannot be written to {folder} ({error.strerror}): choose another --report."
-        ) from None
+        where, failed = "", error
     bad = [check for check in report.checks if not check.ok]
     text = (
         "Bench test passed."
         if report.passed
         else f"Bench test FAILED: {len(bad)} of {len(report.checks)} checks."
     )
-    voice.result(
-        {**report.thing(), "report": str(folder / f"{stem}.json")},
-        f"{text} Report: {folder / stem}.html and .json",
-    )
+    text += f" Report: {folder / stem}.html and .json" if where else ""
+    voice.result({**report.thing(), "report": where}, text)
+    if failed is not None:
+        raise _unwritable(folder, failed)
     return 0 if report.passed else 1
