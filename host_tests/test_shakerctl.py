@@ -231,9 +231,67 @@ def test_a_good_record_passes_and_not_before_its_day():
 def test_an_existing_key_is_never_overwritten(tmp_path):
     path = tmp_path / "key"
     path.write_text("precious")
-    with pytest.raises(trouble.Usage, match="never overwritten"):
-        provision.new_key(path)
+    for act in (provision.key_is_free, lambda path: provision.keep_key(path, KEY)):
+        with pytest.raises(trouble.Usage, match="never overwritten"):
+            act(path)
     assert path.read_text() == "precious"
+
+
+def in_service_mode(board):
+    board.set(service="on")
+    board.wait(lambda seen: seen["out"]["dome_lock"] == "off")
+
+
+def test_what_is_not_named_stays_as_it_is_and_a_whole_file_says_what_it_changes(served, tmp_path, key_file):
+    def settings():
+        return json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]
+
+    words = ("provision", "--port", served.usb, "--yes", "--uart", served.uart, "--json")
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "actuation=lever", "--set", "host=required", "--set", "layouts=2")
+    assert done.code == 0, done
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "table=18")
+    assert done.code == 0, done
+    assert json.loads(done.out)["changes"] == {"table": ["T1", "18"]}
+    assert 'table: "T1" becomes "18"' in done.err
+    have = settings()
+    named = [have[name] for name in ("table", "actuation", "host", "layouts")]
+    assert named == ["18", "lever", "required", 2]
+    whole = tmp_path / "whole.json"
+    whole.write_text('{"table":"T19","layouts":2}')
+    in_service_mode(served)
+    done = shakerctl(*words, "--settings", whole)
+    assert done.code == 0, done
+    assert set(json.loads(done.out)["changes"]) == {"table", "actuation", "host"}
+    assert settings()["actuation"] == "electronic"
+    assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0, "the same key"
+
+
+def test_a_new_key_is_made_only_for_a_board_that_takes_it(tmp_path):
+    key = tmp_path / "new.key"
+    with VirtualBoard(tmp_path / "board") as board:
+        done = shakerctl("provision", "--port", board.usb, "--new-key", key)
+    assert (done.code, "no firmware" in done.err, key.exists()) == (1, True, False)
+
+
+@pytest.mark.parametrize("pair", ["pulse_ms=--5", "pulse_ms=²", "pulse_ms=" + "9" * 5000, "table=²"])
+def test_a_value_that_is_none_takes_one_line(pair, capsys):
+    assert main(["provision", "--port", "x", "--set", pair]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("[" * 100_000, "deep"), ('{"table":"a","table":"b"}', "table is refused: given twice")],
+)
+@pytest.mark.parametrize("option", ["--settings", "--authorisation"])
+def test_a_file_that_is_none_takes_one_line(tmp_path, capsys, text, word, option):
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert main(["provision", "--port", "x", option, str(path)]) == 2
+    err = capsys.readouterr().err
+    assert (word in err, err.count("\n")) == (True, 1)
 
 
 # -- Flashing ----------------------------------------------------------------------------------------------

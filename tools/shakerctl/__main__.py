@@ -7,6 +7,7 @@ Start reading at main(); each command is a module of its name.
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -71,13 +72,22 @@ def parser() -> argparse.ArgumentParser:
     sub = command("deploy", "copy the firmware, compare it on the board, then switch to it", _deploy)
     _usb_options(sub)
     _release_option(sub)
-    sub.add_argument("--settings", type=Path, metavar="FILE", help="settings to provision with it")
+    sub.add_argument("--settings", type=Path, metavar="FILE", help="all settings, as with provision")
 
     sub = command("provision", "give a table its settings, key and authorisation", _provision)
     _usb_options(sub)
-    sub.add_argument("--settings", type=Path, metavar="FILE", help="a JSON object of settings (SPEC 8)")
     sub.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="one setting; may be repeated"
+        "--settings",
+        type=Path,
+        metavar="FILE",
+        help="all settings, as a JSON object (SPEC 8): what it leaves out becomes the default",
+    )
+    sub.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one setting; may be repeated; without --settings all others stay as they are",
     )
     sub.add_argument("--key-file", type=Path, metavar="FILE", help="the table's key: 64 hex digits")
     sub.add_argument("--new-key", type=Path, metavar="FILE", help="make a key and keep it in FILE")
@@ -136,11 +146,13 @@ def _deploy(args: argparse.Namespace) -> int:
     from shakerctl.usb import Usb
 
     voice = Voice(args.json, args.yes)
-    text = provision.check(provision.read_json(args.settings), provision.today()) if args.settings else None
+    found = provision.read_json(args.settings) if args.settings else None
+    if found is not None:
+        provision.check(found, provision.today())
     this = release.load(args.image)
     with Usb(args.port, voice) as usb:
         usb.take()
-        done = deploy(usb, this, voice, lambda: text is None or provision.put(usb, this.slot, text))
+        done = deploy(usb, this, voice, lambda: found is None or provision.put_whole(usb, this.slot, found))
     copied = f"{len(done['copied'])} files copied" if done["copied"] else "nothing to copy"
     voice.result(
         done, f"{this.version} runs from {done['slot']} ({copied}, every SHA-256 compared on the board)."
@@ -162,11 +174,15 @@ def _provision(args: argparse.Namespace) -> int:
     if not found and not args.new_key:
         raise Usage("Nothing to provision: give --settings, --set, --key-file, --new-key or --authorisation.")
     provision.check(found, provision.today())
+    new = args.new_key
+    if new:
+        provision.key_is_free(new)
+        found["key"] = secrets.token_hex(32)
     with Usb(args.port, voice) as usb:
         usb.take()
-        if args.new_key:
-            found["key"] = provision.new_key(args.new_key)
-        done = provision.provision(usb, provision.check(found, provision.today()))
+        done = provision.provision(
+            usb, found, bool(args.settings), lambda: new and provision.keep_key(new, found["key"])
+        )
     if args.uart:
         key = bytes.fromhex(found["key"]) if found.get("key") else None
         done.update(provision.confirm(args.uart, found, key))
