@@ -365,7 +365,7 @@ def test_a_command_that_fails_starts_the_shaker_it_stopped(served, releases, mon
 
 
 def test_a_shaker_that_cannot_be_started_again_is_said_to_be_stopped(in_bench, releases, monkeypatch):
-    monkeypatch.setattr(usb, "CUT_S", 0.5)
+    monkeypatch.setattr(usb, "CUT_S", 1)
 
     def pulled(*_):
         in_bench.unplug()
