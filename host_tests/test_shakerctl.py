@@ -4,12 +4,14 @@ import csv
 import json
 import resource
 import stat
+import subprocess
+import sys
 import time
 
 import pytest
 
-from conftest import KEY, shakerctl, slot_of
-from shakerctl import flash, line, provision, trouble
+from conftest import KEY, process, shakerctl, slot_of
+from shakerctl import flash, line, protocol, provision, release, trouble
 from shakerctl.__main__ import main
 from shakerctl.events import Store
 from shakerctl.voice import Voice
@@ -181,6 +183,74 @@ def test_a_silent_line_says_what_to_look_at(tmp_path, monkeypatch, capsys):
             assert "is silent" in capsys.readouterr().err
     assert main(["send", "--port", str(tmp_path / "none"), "status"]) == 1
     assert "no port" in capsys.readouterr().err
+
+
+def one_line(done, *words):
+    assert "Traceback" not in done.err, done.err
+    assert done.err.count("\n") == 1, done.err
+    for word in words:
+        assert word in done.err
+
+
+def test_an_argument_too_long_for_the_line(served):
+    done = shakerctl("send", "--port", served.uart, "verify", "a" * 5000)
+    assert done.code == 2
+    one_line(done, "shorter")
+
+
+def test_output_that_cannot_be_written_takes_one_line_and_a_reader_that_goes_none(served):
+    port = ("--port", served.uart)
+    with open("/dev/full", "w") as full:
+        for words in (
+            ("send", *port, "--json", "status"),
+            ("send", *port, "status"),
+            ("monitor", *port, "--json"),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "shakerctl", *words],
+                stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            )  # fmt: skip
+            assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+            assert "No space left" in done.stderr
+    words = [sys.executable, "-m", "shakerctl", "monitor", *port, "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as monitor:
+        monitor.stdout.readline()
+        monitor.stdout.close()
+        assert (monitor.wait(30), monitor.stderr.read()) == (0, "")
+
+
+def test_a_place_that_does_not_serve_for_events_is_left_as_it_was(tmp_path):
+    words = ("events", "--port", "x", "--format", "csv", "--out")
+    path = tmp_path / "events.csv"
+    full = shakerctl(*words, path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+    assert (full.code, path.exists()) == (1, False)
+    one_line(full, "does not serve")
+    pipe = shakerctl(*words, "/dev/stdout", preexec_fn=lambda: None)
+    assert pipe.code == 1
+    one_line(pipe, "does not serve")
+
+
+def test_damage_that_is_nested_deep_is_damage(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(trouble.Trouble, match="no release"):
+        release.load(tmp_path)
+    assert protocol.decode(protocol.frame(b"[" * 100_000)[:-2]) is None
+    (tmp_path / "events").write_text("[" * 100_000 + "\n")
+    with pytest.raises(trouble.Usage):
+        Store(tmp_path / "events", False)
+
+
+def test_ctrl_c_is_ours_from_the_first_moment(monkeypatch, capsys):
+    done = process([sys.executable, "-c", "import sys, shakerctl.__main__; print(*sys.modules)"])
+    assert not {"rich", "serial", "mpremote"} & set(done.out.split()), "slow to import"
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("argparse.ArgumentParser.parse_args", pressed)
+    assert main(["send"]) == 1
+    assert "interrupted" in capsys.readouterr().err
 
 
 # -- Provisioning ------------------------------------------------------------------------------------------

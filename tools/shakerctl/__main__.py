@@ -11,9 +11,12 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shakerctl.trouble import Trouble, Usage
-from shakerctl.voice import Voice
+
+if TYPE_CHECKING:
+    from shakerctl.voice import Voice
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -134,10 +137,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _voice(args: argparse.Namespace) -> Voice:
+    # Imported only now: Ctrl-C at any time after the first moment is main()'s.
+    from shakerctl.voice import Voice
+
+    return Voice(args.json, getattr(args, "yes", False))
+
+
 def _flash(args: argparse.Namespace) -> int:
     from shakerctl.flash import flash
 
-    return flash(args.port, args.image, args.baud, args.erase, Voice(args.json, args.yes))
+    return flash(args.port, args.image, args.baud, args.erase, _voice(args))
 
 
 def _deploy(args: argparse.Namespace) -> int:
@@ -145,7 +155,7 @@ def _deploy(args: argparse.Namespace) -> int:
     from shakerctl.deploy import deploy
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
+    voice = _voice(args)
     found = provision.read_json(args.settings) if args.settings else None
     if found is not None:
         provision.check(found, provision.today())
@@ -165,7 +175,7 @@ def _provision(args: argparse.Namespace) -> int:
     from shakerctl.line import key_of
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
+    voice = _voice(args)
     if args.key_file and args.new_key:
         raise Usage("Either --key-file or --new-key, not both.")
     record = provision.read_json(args.authorisation) if args.authorisation else None
@@ -197,14 +207,14 @@ def _verify(args: argparse.Namespace) -> int:
     from shakerctl import release
     from shakerctl.verify import verify
 
-    return verify(args.port, release.load(args.image), Voice(args.json))
+    return verify(args.port, release.load(args.image), _voice(args))
 
 
 def _bench_test(args: argparse.Namespace) -> int:
     from shakerctl.benchtest import bench_test, check_folder
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
+    voice = _voice(args)
     check_folder(args.report)
     with Usb(args.port, voice) as usb:
         usb.take()
@@ -223,7 +233,7 @@ def _events(args: argparse.Namespace) -> int:
     from shakerctl.events import export
     from shakerctl.line import key_of
 
-    voice = Voice(args.json)
+    voice = _voice(args)
     return export(args.port, key_of(args.key_file), args.out, args.format == "csv", args.follow, voice)
 
 
@@ -231,19 +241,21 @@ def _send(args: argparse.Namespace) -> int:
     from shakerctl.line import key_of
     from shakerctl.send import send
 
-    return send(args.port, key_of(args.key_file), args.cmd, args.argument, Voice(args.json))
+    return send(args.port, key_of(args.key_file), args.cmd, args.argument, _voice(args))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    args = parser().parse_args(argv)
+    args = argparse.Namespace(command="")  # until it is known
     try:
+        args = parser().parse_args(argv)
         return args.act(args)
     except Trouble as trouble:
         print(f"shakerctl {args.command}: {trouble}", file=sys.stderr)
         return USAGE if isinstance(trouble, Usage) else FAILED
     except KeyboardInterrupt:
-        print(f"shakerctl {args.command}: interrupted; run the same command again to go on.", file=sys.stderr)
+        name = f"shakerctl {args.command}".strip()
+        print(f"{name}: interrupted; run the same command again to go on.", file=sys.stderr)
         return FAILED
 
 

@@ -141,7 +141,7 @@ class BenchTest:
         text = usb.eval(f"_text({path + '/manifest.json'!r})")
         try:
             version = json.loads(text)["version"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise Trouble("The firmware on the board has no manifest: `shakerctl deploy` it again.") from None
         usb.exec(f"import sys\nsys.path.insert(0, {path!r})")
         usb.exec(ONBOARD.read_text("utf-8"))

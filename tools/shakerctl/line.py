@@ -105,6 +105,8 @@ def request(
         raise Trouble(
             f"The shaker refused {cmd}, {error.code}: {HINTS.get(error.code, 'see PROTOCOL.md')}."
         ) from None
+    except ValueError as error:
+        raise Usage(f"{error}: give a shorter argument.") from None
     except protocol.Silent:
         raise silent(port, cmd, link) from None
 

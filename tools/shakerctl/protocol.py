@@ -101,7 +101,7 @@ def decode(line: bytes) -> Message | None:
         return None
     try:
         thing = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return thing if isinstance(thing, dict) and kind(thing) else None
 
