@@ -191,6 +191,23 @@ def test_a_person_is_led_through_it_and_one_unlit_lamp_fails_it(bench):
     assert {check["part"] for check in report["checks"]} == set(benchtest.PARTS)
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_without_a_motion_sensor_the_person_says_whether_one_channel_alone_moves_it(bench, moves):
+    person = Person(bench, lambda question: "Did the base move" in question and moves)
+    with usb.Usb(bench.usb, person) as link:
+        link.take()
+        test = benchtest.BenchTest(link, person, False, 40.0)
+        link.exec("bench.settings.motion = False\nbench.begin()")
+        test.motion = False
+        with pytest.raises(benchtest.Failed) if moves else contextlib.nullcontext():
+            test.channels()
+    for thread in person.threads:
+        thread.join()
+    found = [(check["name"], check["ok"]) for check in test.report.thing()["checks"]]
+    names = [name for _, _, name in benchtest.CHANNELS]
+    assert found == ([(names[0], False)] if moves else [(name, True) for name in names])
+
+
 def test_the_key_that_stopped_the_shaker_may_still_be_on(bench):
     """The technician needs longer than a wrong wire is given, and is told what is not at rest."""
     bench.set(service="on")
