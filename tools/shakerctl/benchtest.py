@@ -48,6 +48,7 @@ INPUTS = (
 )
 PARTS = ("wiring", "input", "output", "interlock", "latency")
 LIT_MS = 3000
+SAFE_S = 5.0  # for the board to answer at the end: whoever pressed Ctrl-C does not wait longer
 CHANNELS = (  # off, on
     ("agitator", "agitator_enable", "with the drive (Q1) off the base stays still"),
     ("agitator_enable", "agitator", "with the supply (Q2) off the base stays still"),
@@ -182,7 +183,7 @@ class BenchTest:
         except Failed as why:
             self.voice.say(str(why))
         finally:
-            self.usb.exec("bench.safe()")
+            self.usb.exec("bench.safe()", SAFE_S)
         return self.report
 
     def _check(self, part: str, name: str, ok: bool, detail: str = "") -> bool:
