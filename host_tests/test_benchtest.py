@@ -1,8 +1,13 @@
 """The bench test on the virtual board: it passes a good one and finds each way to wire it wrong."""
 
+import contextlib
 import json
 import shutil
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -96,6 +101,20 @@ def test_a_motor_that_does_not_turn_is_found(bench, tmp_path):
     assert "agitator-stalled" in bad(report)["interlock", "three pulses, then betting opens"]
 
 
+@pytest.mark.parametrize(
+    ("fault", "channel"),
+    [({"motor": "welded"}, "drive (Q1)"), ({"q2_welded": 1}, "supply (Q2)")],
+)
+def test_a_welded_transistor_of_the_agitator_is_found(bench, tmp_path, fault, channel):
+    bench.order(**fault)
+    code, report, _ = loopback(bench, tmp_path)
+    assert code == 1
+    assert list(bad(report)) == [("interlock", f"with the {channel} off the base stays still")]
+    bench.order(motor="ok")
+    bench.wait(lambda seen: seen["out"]["dome_lock"] == "on", "the shaker does not run again")
+    assert bench.output("agitator") == "off"
+
+
 class Person(voice.Voice):
     """Does what the bench test says, on the virtual board; `sees`: its answers."""
 
@@ -103,12 +122,13 @@ class Person(voice.Voice):
         "Press START": (("start", "pressed"), ("start", "released")),
         "Press the BELL": (("bell", "pressed"), ("bell", "released")),
         "Seat the cover, close both latches": (("cover", "on"), ("latch_a", "closed"), ("latch_b", "closed")),
-        "Open the latches, take the cover off": (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")),
         "Put the cover on, latches open": (("cover", "on"),),
         "Take the cover off": (("cover", "off"),),
         "Hold PAID for a second": (("paid", "pressed"), 1200, ("paid", "released")),
         "Turn the service key on": (("service", "on"),),
         "Turn the service key off": (("service", "off"),),
+        "Press START: the base must not move now": (("start", "pressed"), ("start", "released")),
+        "Open the latches, take the cover off": (("latch_a", "open"), ("latch_b", "open"), ("cover", "off")),
         "Open both latches, take the cover off, turn the service key on and off": (
             ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"),
             ("service", "on"), 300, ("service", "off"),
@@ -169,6 +189,118 @@ def test_a_person_is_led_through_it_and_one_unlit_lamp_fails_it(bench):
     assert bad(report) == {("output", "front_board"): ""}
     assert report["by"] == "operator"
     assert {check["part"] for check in report["checks"]} == set(benchtest.PARTS)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_without_a_motion_sensor_the_person_says_whether_one_channel_alone_moves_it(bench, moves):
+    person = Person(bench, lambda question: "Did the base move" in question and moves)
+    with usb.Usb(bench.usb, person) as link:
+        link.take()
+        test = benchtest.BenchTest(link, person, False, 40.0)
+        link.exec("bench.settings.motion = False\nbench.begin()")
+        test.motion = False
+        with pytest.raises(benchtest.Failed) if moves else contextlib.nullcontext():
+            test.channels()
+    for thread in person.threads:
+        thread.join()
+    found = [(check["name"], check["ok"]) for check in test.report.thing()["checks"]]
+    names = [name for _, _, name in benchtest.CHANNELS]
+    assert found == ([(names[0], False)] if moves else [(name, True) for name in names])
+
+
+def test_the_key_that_stopped_the_shaker_may_still_be_on(bench):
+    """The technician needs longer than a wrong wire is given, and is told what is not at rest."""
+    bench.set(service="on")
+    person = Person(bench)
+    told = []
+
+    def say(text):
+        told.append(text)
+        if "Not at rest yet: service" in text:
+            time.sleep(3 * benchtest.WRONG_S / 2)
+            bench.set(service="off")
+
+    person.say = say
+    with usb.Usb(bench.usb, person) as link:
+        link.take()
+        test = benchtest.BenchTest(link, person, False, 40.0)
+        test.wiring()
+    assert bad(test.report.thing()) == {}
+    assert any("Not at rest yet: service" in text for text in told)
+
+
+@contextlib.contextmanager
+def guided(board, folder, until, times=1):
+    """Run the guided bench test as a process, and do what it says but for the `times`-th `until`."""
+    words = ["bench-test", "--port", board.usb, "--yes", "--report", str(folder)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "shakerctl", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    person = Person(board)
+    with process:
+        try:
+            for line in process.stdout:
+                times -= until in line
+                if not times:
+                    break
+                person.say(line.rstrip("\n"))
+            for thread in person.threads:
+                thread.join()
+            yield process
+        finally:
+            process.kill()
+
+
+def lit(board):
+    """Return the outputs that are on, without the bolts."""
+    board.order()
+    return {name for name, value in board.seen["out"].items() if value == "on"} - {
+        "cover_lock", "cover_bar", "dome_lock",
+    }  # fmt: skip
+
+
+def test_ctrl_c_stops_the_board_at_once_and_starts_its_shaker(bench, tmp_path):
+    with guided(bench, tmp_path, "Press the BELL") as process:
+        bench.wait(lambda seen: seen["out"]["front_board"] == "on")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, "interrupted" in err, err.count("\n")) == (1, True, 1)
+    bench.expect(b"running from /", 2)
+    bench.wait(in_service)
+    assert lit(bench) == set()
+
+
+@pytest.mark.parametrize(("where", "times"), [("Press the BELL", 1), ("Take the cover off", 2)])
+def test_a_host_that_is_gone_leaves_no_output_on(bench, tmp_path, where, times):
+    with guided(bench, tmp_path, where, times) as process:
+        bench.wait(lambda seen: {"front_board", "alarm"} & {n for n, v in seen["out"].items() if v == "on"})
+        process.kill()
+        process.communicate()
+    bench.wait(lambda seen: "on" not in (seen["out"]["front_board"], seen["out"]["alarm"]), "lit", 8)
+    bench.rest(4000)
+    bench.press("start")
+    bench.rest(2000)
+    assert lit(bench) == set()
+
+
+def test_a_report_that_cannot_be_written_is_found_before_the_test(bench, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    done = shakerctl("bench-test", "--port", bench.usb, "--loopback", "--report", tmp_path / "file")
+    assert (done.code, "choose another --report" in done.err, done.err.count("\n")) == (1, True, 1)
+    assert bench.resets == ["reset"], "nobody stopped it for that"
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(benchtest.BenchTest, "round", lambda test: None)
+    monkeypatch.setattr(benchtest.BenchTest, "channels", lambda test: None)
+    monkeypatch.setattr(benchtest.BenchTest, "latency", lambda *_: None)
+    monkeypatch.setattr(benchtest.Path, "write_text", full)
+    done = shakerctl("bench-test", "--port", bench.usb, "--loopback", "--report", tmp_path, "--json")
+    assert (done.code, "No space left" in done.err) == (1, True)
+    told = json.loads(done.out)
+    assert (told["report"], len(told["checks"]) > 20) == ("", True)
+    bench.expect(b"running from /", 2)
 
 
 def test_a_round_that_is_open_is_not_touched(bench, tmp_path):

@@ -352,6 +352,63 @@ def test_the_flash_fails_in_mid_copy(tmp_path, releases):
         ready(board, releases)
 
 
+def test_a_command_that_fails_starts_the_shaker_it_stopped(served, releases, monkeypatch):
+    def no_room(*_):
+        raise trouble.Trouble("No space")
+
+    monkeypatch.setattr(deploy, "_make_room", no_room)
+    served.set(service="on")
+    served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
+    refused(shakerctl("deploy", "--port", served.usb, "--image", releases["two"], "--yes"), "No space")
+    assert served.resets == ["reset", "reset"]
+    served.expect(f"running from /{slot_of(releases['one'])}".encode(), 2)
+
+
+def test_a_shaker_that_cannot_be_started_again_is_said_to_be_stopped(in_bench, releases, monkeypatch):
+    monkeypatch.setattr(usb, "CUT_S", 1)
+
+    def pulled(*_):
+        in_bench.unplug()
+        raise trouble.unplugged(in_bench.usb)
+
+    monkeypatch.setattr(deploy, "_make_room", pulled)
+    done = shakerctl("deploy", "--port", in_bench.usb, "--image", releases["two"])
+    refused(done, "went away")
+    assert "The shaker is stopped" in done.out
+
+
+def cut_in_a_paste(monkeypatch, error):
+    """Let the paste of one piece of a file end half-way, as by Ctrl-C."""
+    whole = usb.SerialTransport.raw_paste_write
+
+    def half(link, data):
+        if not data.startswith(b"f.write("):
+            return whole(link, data)
+        link.serial.read(2)
+        link.serial.write(data[: len(data) // 2])
+        raise error
+
+    monkeypatch.setattr(usb.SerialTransport, "raw_paste_write", half)
+
+
+def test_ctrl_c_in_a_copy_leaves_the_board_as_it_should_be(in_bench, releases, monkeypatch):
+    with monkeypatch.context() as patch:
+        cut_in_a_paste(patch, KeyboardInterrupt)
+        done = shakerctl("deploy", "--port", in_bench.usb, "--image", releases["two"])
+    assert (done.code, "interrupted" in done.err, done.err.count("\n")) == (1, True, 1)
+    in_bench.expect(f"running from /{slot_of(releases['one'])}".encode(), 2)
+    in_bench.wait(in_service)
+
+
+def test_a_tool_that_died_in_mid_paste_is_no_running_shaker(in_bench, releases, monkeypatch):
+    with monkeypatch.context() as patch:
+        cut_in_a_paste(patch, Cable)
+        patch.setattr(usb.Usb, "__exit__", lambda link, *_: link.wire.close())
+        with pytest.raises(Cable):
+            shakerctl("deploy", "--port", in_bench.usb, "--image", releases["two"])
+    ready(in_bench, releases, "two")
+
+
 def test_a_tool_that_died_in_the_raw_repl_is_no_running_shaker(tmp_path, releases):
     with VirtualBoard(tmp_path / "board") as board:
         with serial.Serial(board.usb, timeout=10) as port:

@@ -329,6 +329,10 @@ def test_a_full_required_journal_leaves_out_what_changes_no_state():
         bench.put(names.EV_REFUSED, names.WHAT_START, b=names.WHY_JOURNAL_FULL)
         bench.journal.append(bench.queue)
     assert bench.journal.last == last and bench.journal.dropped == dropped + 100 and bench.queue.count == 0
+    bench.put(names.EV_REFUSED, names.WHAT_LEVER, b=names.WHY_TOO_FEW)  # ends a shake
+    bench.journal.append(bench.queue)
+    last += 1
+    assert bench.journal.last == last
     bench.put(names.EV_REFUSED)
     bench.put(names.EV_FAULT, names.F_DOME_OPENED)
     bench.put(names.EV_COVERED)

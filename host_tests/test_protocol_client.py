@@ -208,6 +208,17 @@ def test_without_a_key_it_listens_and_acknowledges_nothing():
     assert cable.bench.journal.acked == 0
 
 
+def test_who_keeps_nothing_acknowledges_nothing():
+    cable = Cable()
+    there = Client(cable, KEY, keep=None, clock=cable.clock)
+    for _ in range(20):
+        cable.bench.device.emit(names.EV_COVERED)
+    pump(there, cable, 10)
+    there.request("time", at=1)
+    assert there.receiver.last > 0
+    assert cable.bench.journal.acked == 0
+
+
 @pytest.mark.parametrize(("ppm", "seed"), [(0, 1), (1000, 2), (10_000, 3), (10_000, 4)])
 def test_every_event_is_kept_once_over_damage_and_restarts_of_both_sides(ppm, seed):
     cable = Cable(ppm=ppm, seed=seed)

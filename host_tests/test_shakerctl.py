@@ -4,11 +4,14 @@ import csv
 import json
 import resource
 import stat
+import subprocess
+import sys
+import time
 
 import pytest
 
-from conftest import KEY, shakerctl, slot_of
-from shakerctl import flash, provision, trouble
+from conftest import KEY, process, shakerctl, slot_of
+from shakerctl import flash, line, protocol, provision, release, trouble
 from shakerctl.__main__ import main
 from shakerctl.events import Store
 from shakerctl.voice import Voice
@@ -110,6 +113,17 @@ def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file
     assert json.loads(rows[0]["more"])["cause"]
 
 
+def test_a_line_that_keeps_nothing_acknowledges_nothing(served):
+    """`send` and `provision` have the key, and throw events away."""
+    with line.client(served.uart, bytes.fromhex(KEY)) as link:
+        line.request(link, served.uart, "time", at=1795000000)
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            link.pump()
+        assert link.receiver.last > 0
+        assert line.request(link, served.uart, "status")["ack"] == 0
+
+
 def test_events_are_acknowledged_only_when_they_are_safe(served, key_file, tmp_path):
     out = tmp_path / "events.jsonl"
     words = ("events", "--port", served.uart, "--key-file", key_file, "--out", out)
@@ -171,6 +185,74 @@ def test_a_silent_line_says_what_to_look_at(tmp_path, monkeypatch, capsys):
     assert "no port" in capsys.readouterr().err
 
 
+def one_line(done, *words):
+    assert "Traceback" not in done.err, done.err
+    assert done.err.count("\n") == 1, done.err
+    for word in words:
+        assert word in done.err
+
+
+def test_an_argument_too_long_for_the_line(served):
+    done = shakerctl("send", "--port", served.uart, "verify", "a" * 5000)
+    assert done.code == 2
+    one_line(done, "shorter")
+
+
+def test_output_that_cannot_be_written_takes_one_line_and_a_reader_that_goes_none(served):
+    port = ("--port", served.uart)
+    with open("/dev/full", "w") as full:
+        for words in (
+            ("send", *port, "--json", "status"),
+            ("send", *port, "status"),
+            ("monitor", *port, "--json"),
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", "shakerctl", *words],
+                stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+            )  # fmt: skip
+            assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+            assert "No space left" in done.stderr
+    words = [sys.executable, "-m", "shakerctl", "monitor", *port, "--json"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as monitor:
+        monitor.stdout.readline()
+        monitor.stdout.close()
+        assert (monitor.wait(30), monitor.stderr.read()) == (0, "")
+
+
+def test_a_place_that_does_not_serve_for_events_is_left_as_it_was(tmp_path):
+    words = ("events", "--port", "x", "--format", "csv", "--out")
+    path = tmp_path / "events.csv"
+    full = shakerctl(*words, path, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)))
+    assert (full.code, path.exists()) == (1, False)
+    one_line(full, "does not serve")
+    pipe = shakerctl(*words, "/dev/stdout", preexec_fn=lambda: None)
+    assert pipe.code == 1
+    one_line(pipe, "does not serve")
+
+
+def test_damage_that_is_nested_deep_is_damage(tmp_path):
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "manifest.json").write_text("[" * 100_000)
+    with pytest.raises(trouble.Trouble, match="no release"):
+        release.load(tmp_path)
+    assert protocol.decode(protocol.frame(b"[" * 100_000)[:-2]) is None
+    (tmp_path / "events").write_text("[" * 100_000 + "\n")
+    with pytest.raises(trouble.Usage):
+        Store(tmp_path / "events", False)
+
+
+def test_ctrl_c_is_ours_from_the_first_moment(monkeypatch, capsys):
+    done = process([sys.executable, "-c", "import sys, shakerctl.__main__; print(*sys.modules)"])
+    assert not {"rich", "serial", "mpremote"} & set(done.out.split()), "slow to import"
+
+    def pressed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("argparse.ArgumentParser.parse_args", pressed)
+    assert main(["send"]) == 1
+    assert "interrupted" in capsys.readouterr().err
+
+
 # -- Provisioning ------------------------------------------------------------------------------------------
 
 
@@ -219,9 +301,67 @@ def test_a_good_record_passes_and_not_before_its_day():
 def test_an_existing_key_is_never_overwritten(tmp_path):
     path = tmp_path / "key"
     path.write_text("precious")
-    with pytest.raises(trouble.Usage, match="never overwritten"):
-        provision.new_key(path)
+    for act in (provision.key_is_free, lambda path: provision.keep_key(path, KEY)):
+        with pytest.raises(trouble.Usage, match="never overwritten"):
+            act(path)
     assert path.read_text() == "precious"
+
+
+def in_service_mode(board):
+    board.set(service="on")
+    board.wait(lambda seen: seen["out"]["dome_lock"] == "off")
+
+
+def test_what_is_not_named_stays_as_it_is_and_a_whole_file_says_what_it_changes(served, tmp_path, key_file):
+    def settings():
+        return json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]
+
+    words = ("provision", "--port", served.usb, "--yes", "--uart", served.uart, "--json")
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "actuation=lever", "--set", "host=required", "--set", "layouts=2")
+    assert done.code == 0, done
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "table=18")
+    assert done.code == 0, done
+    assert json.loads(done.out)["changes"] == {"table": ["T1", "18"]}
+    assert 'table: "T1" becomes "18"' in done.err
+    have = settings()
+    named = [have[name] for name in ("table", "actuation", "host", "layouts")]
+    assert named == ["18", "lever", "required", 2]
+    whole = tmp_path / "whole.json"
+    whole.write_text('{"table":"T19","layouts":2}')
+    in_service_mode(served)
+    done = shakerctl(*words, "--settings", whole)
+    assert done.code == 0, done
+    assert set(json.loads(done.out)["changes"]) == {"table", "actuation", "host"}
+    assert settings()["actuation"] == "electronic"
+    assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0, "the same key"
+
+
+def test_a_new_key_is_made_only_for_a_board_that_takes_it(tmp_path):
+    key = tmp_path / "new.key"
+    with VirtualBoard(tmp_path / "board") as board:
+        done = shakerctl("provision", "--port", board.usb, "--new-key", key)
+    assert (done.code, "no firmware" in done.err, key.exists()) == (1, True, False)
+
+
+@pytest.mark.parametrize("pair", ["pulse_ms=--5", "pulse_ms=²", "pulse_ms=" + "9" * 5000, "table=²"])
+def test_a_value_that_is_none_takes_one_line(pair, capsys):
+    assert main(["provision", "--port", "x", "--set", pair]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("[" * 100_000, "deep"), ('{"table":"a","table":"b"}', "table is refused: given twice")],
+)
+@pytest.mark.parametrize("option", ["--settings", "--authorisation"])
+def test_a_file_that_is_none_takes_one_line(tmp_path, capsys, text, word, option):
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert main(["provision", "--port", "x", option, str(path)]) == 2
+    err = capsys.readouterr().err
+    assert (word in err, err.count("\n")) == (True, 1)
 
 
 # -- Flashing ----------------------------------------------------------------------------------------------

@@ -44,8 +44,15 @@ class LiveWorld(worlds.World):
     """A world for programs that wait by reading the clock: they, too, let time pass."""
 
     def __init__(self):
+        self.supply_welded = False  # Q2: what AGITATOR_ENABLE switches is on for ever
         worlds.World.__init__(self)
         self._spins = 0
+
+    def pin_level(self, pin):
+        """As World.pin_level()."""
+        if pin == worlds.pins.AGITATOR_ENABLE and self.supply_welded:
+            return 1
+        return worlds.World.pin_level(self, pin)
 
     def ticks_ms(self):
         """As World.ticks_ms()."""
@@ -109,8 +116,8 @@ class Control(live.Control):
         self.board = board
 
     def apply(self, order):
-        """Carry out one order: live.py's, or swap (two contacts' wires), root_cut, root_fail (the n-th flash
-        operation of `/` cuts the power or fails), cut_main (from now on no main.py runs).
+        """Carry out one order: live.py's, or swap (two contacts' wires), q2_welded, root_cut, root_fail (the
+        n-th flash operation of `/` cuts the power or fails), cut_main (from now on no main.py runs).
         """
         world = self.world
         if "swap" in order:
@@ -119,6 +126,8 @@ class Control(live.Control):
             wires[a], wires[b] = wires[b], wires[a]
             world._contact_pins = tuple(wires)
             world._wires()
+        if "q2_welded" in order:
+            world.supply_welded = True
         if "cut_main" in order:
             self.board.cut_main = True
         if "root_cut" in order:

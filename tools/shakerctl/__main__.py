@@ -7,12 +7,16 @@ Start reading at main(); each command is a module of its name.
 from __future__ import annotations
 
 import argparse
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shakerctl.trouble import Trouble, Usage
-from shakerctl.voice import Voice
+
+if TYPE_CHECKING:
+    from shakerctl.voice import Voice
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -71,13 +75,22 @@ def parser() -> argparse.ArgumentParser:
     sub = command("deploy", "copy the firmware, compare it on the board, then switch to it", _deploy)
     _usb_options(sub)
     _release_option(sub)
-    sub.add_argument("--settings", type=Path, metavar="FILE", help="settings to provision with it")
+    sub.add_argument("--settings", type=Path, metavar="FILE", help="all settings, as with provision")
 
     sub = command("provision", "give a table its settings, key and authorisation", _provision)
     _usb_options(sub)
-    sub.add_argument("--settings", type=Path, metavar="FILE", help="a JSON object of settings (SPEC 8)")
     sub.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="one setting; may be repeated"
+        "--settings",
+        type=Path,
+        metavar="FILE",
+        help="all settings, as a JSON object (SPEC 8): what it leaves out becomes the default",
+    )
+    sub.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one setting; may be repeated; without --settings all others stay as they are",
     )
     sub.add_argument("--key-file", type=Path, metavar="FILE", help="the table's key: 64 hex digits")
     sub.add_argument("--new-key", type=Path, metavar="FILE", help="make a key and keep it in FILE")
@@ -124,10 +137,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def _voice(args: argparse.Namespace) -> Voice:
+    # Imported only now: Ctrl-C at any time after the first moment is main()'s.
+    from shakerctl.voice import Voice
+
+    return Voice(args.json, getattr(args, "yes", False))
+
+
 def _flash(args: argparse.Namespace) -> int:
     from shakerctl.flash import flash
 
-    return flash(args.port, args.image, args.baud, args.erase, Voice(args.json, args.yes))
+    return flash(args.port, args.image, args.baud, args.erase, _voice(args))
 
 
 def _deploy(args: argparse.Namespace) -> int:
@@ -135,12 +155,14 @@ def _deploy(args: argparse.Namespace) -> int:
     from shakerctl.deploy import deploy
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
-    text = provision.check(provision.read_json(args.settings), provision.today()) if args.settings else None
+    voice = _voice(args)
+    found = provision.read_json(args.settings) if args.settings else None
+    if found is not None:
+        provision.check(found, provision.today())
     this = release.load(args.image)
     with Usb(args.port, voice) as usb:
         usb.take()
-        done = deploy(usb, this, voice, lambda: text is None or provision.put(usb, this.slot, text))
+        done = deploy(usb, this, voice, lambda: found is None or provision.put_whole(usb, this.slot, found))
     copied = f"{len(done['copied'])} files copied" if done["copied"] else "nothing to copy"
     voice.result(
         done, f"{this.version} runs from {done['slot']} ({copied}, every SHA-256 compared on the board)."
@@ -153,7 +175,7 @@ def _provision(args: argparse.Namespace) -> int:
     from shakerctl.line import key_of
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
+    voice = _voice(args)
     if args.key_file and args.new_key:
         raise Usage("Either --key-file or --new-key, not both.")
     record = provision.read_json(args.authorisation) if args.authorisation else None
@@ -162,11 +184,15 @@ def _provision(args: argparse.Namespace) -> int:
     if not found and not args.new_key:
         raise Usage("Nothing to provision: give --settings, --set, --key-file, --new-key or --authorisation.")
     provision.check(found, provision.today())
+    new = args.new_key
+    if new:
+        provision.key_is_free(new)
+        found["key"] = secrets.token_hex(32)
     with Usb(args.port, voice) as usb:
         usb.take()
-        if args.new_key:
-            found["key"] = provision.new_key(args.new_key)
-        done = provision.provision(usb, provision.check(found, provision.today()))
+        done = provision.provision(
+            usb, found, bool(args.settings), lambda: new and provision.keep_key(new, found["key"])
+        )
     if args.uart:
         key = bytes.fromhex(found["key"]) if found.get("key") else None
         done.update(provision.confirm(args.uart, found, key))
@@ -181,14 +207,15 @@ def _verify(args: argparse.Namespace) -> int:
     from shakerctl import release
     from shakerctl.verify import verify
 
-    return verify(args.port, release.load(args.image), Voice(args.json))
+    return verify(args.port, release.load(args.image), _voice(args))
 
 
 def _bench_test(args: argparse.Namespace) -> int:
-    from shakerctl.benchtest import bench_test
+    from shakerctl.benchtest import bench_test, check_folder
     from shakerctl.usb import Usb
 
-    voice = Voice(args.json, args.yes)
+    voice = _voice(args)
+    check_folder(args.report)
     with Usb(args.port, voice) as usb:
         usb.take()
         code = bench_test(usb, voice, args.loopback, args.patience, args.report)
@@ -206,7 +233,7 @@ def _events(args: argparse.Namespace) -> int:
     from shakerctl.events import export
     from shakerctl.line import key_of
 
-    voice = Voice(args.json)
+    voice = _voice(args)
     return export(args.port, key_of(args.key_file), args.out, args.format == "csv", args.follow, voice)
 
 
@@ -214,19 +241,21 @@ def _send(args: argparse.Namespace) -> int:
     from shakerctl.line import key_of
     from shakerctl.send import send
 
-    return send(args.port, key_of(args.key_file), args.cmd, args.argument, Voice(args.json))
+    return send(args.port, key_of(args.key_file), args.cmd, args.argument, _voice(args))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
-    args = parser().parse_args(argv)
+    args = argparse.Namespace(command="")  # until it is known
     try:
+        args = parser().parse_args(argv)
         return args.act(args)
     except Trouble as trouble:
         print(f"shakerctl {args.command}: {trouble}", file=sys.stderr)
         return USAGE if isinstance(trouble, Usage) else FAILED
     except KeyboardInterrupt:
-        print(f"shakerctl {args.command}: interrupted; run the same command again to go on.", file=sys.stderr)
+        name = f"shakerctl {args.command}".strip()
+        print(f"{name}: interrupted; run the same command again to go on.", file=sys.stderr)
         return FAILED
 
 

@@ -2,7 +2,8 @@
 
 Order: the wiring at rest; each input by itself, with nothing driven; then, only if all of that is right, the
 outputs that move nothing; then a whole round by the firmware's own round and interlock, which drives agitator
-and bolts; then the time from a latch's opening to both agitator channels off. Ends in a report.
+and bolts; then a shake with each channel of the agitator alone, which must not move the base; then the time
+from a latch's opening to both agitator channels off. Ends in a report.
 
 With a jig (`--loopback`, the module target_wiring on the board) nobody has to move or to look at anything.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -45,6 +47,12 @@ INPUTS = (
     ("motion", "moving", "Move the base by hand and hold the sensor's target", "Let the base rest"),
 )
 PARTS = ("wiring", "input", "output", "interlock", "latency")
+LIT_MS = 3000
+SAFE_S = 5.0  # for the board to answer at the end: whoever pressed Ctrl-C does not wait longer
+CHANNELS = (  # off, on
+    ("agitator", "agitator_enable", "with the drive (Q1) off the base stays still"),
+    ("agitator_enable", "agitator", "with the supply (Q2) off the base stays still"),
+)
 LATCHES = (("latch_a", "A"), ("latch_b", "B"))
 
 
@@ -134,7 +142,7 @@ class BenchTest:
         text = usb.eval(f"_text({path + '/manifest.json'!r})")
         try:
             version = json.loads(text)["version"]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise Trouble("The firmware on the board has no manifest: `shakerctl deploy` it again.") from None
         usb.exec(f"import sys\nsys.path.insert(0, {path!r})")
         usb.exec(ONBOARD.read_text("utf-8"))
@@ -169,12 +177,13 @@ class BenchTest:
             self.outputs()
             self.round()
             if not self.lever:
+                self.channels()
                 for name, letter in LATCHES:
                     self.latency(name, letter)
         except Failed as why:
             self.voice.say(str(why))
         finally:
-            self.usb.exec("bench.safe()")
+            self.usb.exec("bench.safe()", SAFE_S)
         return self.report
 
     def _check(self, part: str, name: str, ok: bool, detail: str = "") -> bool:
@@ -192,8 +201,8 @@ class BenchTest:
 
     # -- Wiring and inputs -----------------------------------------------------------------------------------
 
-    def _await(self, wanted: int, before: int, patience: float) -> tuple[bool, int]:
-        """Wait for the contact word `wanted`; gives up early when another word than `before` stands still."""
+    def _await(self, wanted: int, before: int, patience: float, early: bool = True) -> tuple[bool, int]:
+        """Wait for the contact word `wanted`; `early`: not when another word than `before` stands still."""
         end = time.monotonic() + patience
         wrong, since = before, time.monotonic()
         while True:
@@ -203,7 +212,7 @@ class BenchTest:
             now = time.monotonic()
             if word != wrong:
                 wrong, since = word, now
-            stands = word != before and now - since > (0 if self.loopback and steady else WRONG_S)
+            stands = early and word != before and now - since > (0 if self.loopback and steady else WRONG_S)
             if stands or now > end:
                 return False, word
 
@@ -214,7 +223,12 @@ class BenchTest:
             self.usb.exec("bench.jig.release() if hasattr(bench.jig, 'release') else None")
         self._instruct("Put the table at rest: cover off, latches open, dome seated, no key, service key off")
         rest = word_of(REST)
-        good, word = self._await(rest, rest, 1.0 if self.loopback else self.patience_s)
+        good, word = self._await(rest, rest, WRONG_S)
+        if not good and not self.loopback:
+            # The key that stopped the shaker is still on, or the table was not at rest: no wrong wire yet.
+            wrong = [c for i, c in enumerate(names.CONTACTS) if (word ^ rest) >> i & 1]
+            self._instruct(f"Not at rest yet: {', '.join(wrong)}. Put it so; what stays wrong is the wiring")
+            good, word = self._await(rest, rest, self.patience_s, early=False)
         for i, contact in enumerate(names.CONTACTS):
             made, want = word >> i & 1, rest >> i & 1
             detail = ""
@@ -288,9 +302,20 @@ class BenchTest:
     ) -> Any:
         """Let the board scan until `until`; the operator, or the jig with `moves`, does what `text` says."""
         self._instruct(text)
-        ms = int(1000 * (seconds if self.loopback else seconds + self.patience_s))
+        total = seconds if self.loopback else seconds + self.patience_s
         given = moves if self.loopback else ()
-        return self.usb.eval(f"bench.run({until!r}, {ms}, {tuple(given)!r}{more})", 30 + 2 * ms / 1000)
+        events: tuple[Any, ...] = ()
+        knocks, latency = 0, -1
+        end = time.monotonic() + total
+        while True:  # the board comes back every few seconds, so that it does not go on without us
+            ms = max(1, int(1000 * (end - time.monotonic())))
+            code = f"bench.run({until!r}, {ms}, {tuple(given)!r}{more})"
+            phase, fault, mask, said, seen, us, arrived, saw = self.usb.eval(code, 30 + 2 * ms / 1000)
+            events += tuple(said)
+            knocks += seen
+            latency = max(latency, us)
+            if arrived or given or time.monotonic() >= end:
+                return (phase, fault, mask, events, knocks, latency, saw)
 
     def _step(self, name: str, text: str, until: tuple[str, ...], moves: Any = (), outputs: str = "") -> Any:
         """One step of the round: it must arrive at `until` with exactly these outputs on."""
@@ -302,9 +327,7 @@ class BenchTest:
         detail = "" if arrived and right else f"{phase}, fault {fault}, on: {' '.join(on) or 'nothing'}"
         if self.loopback:
             for output in names.OUTPUTS:
-                if output not in ("agitator", "agitator_enable") and self.usb.eval(
-                    f"bench.seen({output!r})"
-                ) != (output in on):
+                if output not in ("agitator", "agitator_enable") and (output in result[6]) != (output in on):
                     right = False
                     detail = f"the jig sees {output} {'off' if output in on else 'on'}"
         if not self._check("interlock", name, arrived and right, detail):
@@ -347,8 +370,11 @@ class BenchTest:
         elif not self.lever:
             self._look("agitator", "Did the base shake three times?")
         self._look("cover_lock", "Are the closed latches bolted, so that they cannot be opened?")
-        if self.front_board:
-            self._look("front_board", "Is the front board lit?")
+        if self.front_board and not self.loopback:
+            # Outputs are on only while the board scans: never while it waits for an answer.
+            self._instruct("Look at the front board: it is lit for three seconds now")
+            self.usb.eval(f"bench.run(('PAYOUT',), {LIT_MS})")
+            self._look("front_board", "Was the front board lit?")
         ring = [(0, "bell", "pressed"), (150, "bell", "released")]
         self._step(
             "the bell ends betting and frees the cover", "Press the BELL", ("CLOSED",), ring, "dome_lock"
@@ -378,6 +404,31 @@ class BenchTest:
         self._look("dome_lock off", "Can the glass dome be taken off? (Seat it again.)")
         key = [(0, "service", "off")]
         self._step("and locks it", "Turn the service key off", ("IDLE", "dome-locked"), key, "dome_lock")
+
+    def channels(self) -> None:
+        """A shake with one channel of the agitator alone: what moves the base has failed closed, as Q1 or Q2.
+
+        The round and the interlock are the firmware's own; the cover stays unbolted, as in latency().
+        """
+        if self.loopback and not self.motion:
+            return  # nobody sees it
+        cover = [(0, "cover", "on"), (200, "latch_a", "closed"), (400, "latch_b", "closed")]
+        press = [(0, "start", "pressed"), (150, "start", "released")]
+        lift = [(0, "latch_a", "open"), (200, "latch_b", "open"), (400, "cover", "off")]
+        for off, on, name in CHANNELS:
+            self._run("Seat the cover, close both latches", ("COVERED",), cover)
+            until = "FAULT" if self.motion else "BETTING"
+            more = f", False, None, {1 << names.OUTPUTS.index(off)}"
+            result = self._run("Press START: the base must not move now", (until,), press, more=more)
+            if self.motion:
+                ok = result[1] == "agitator-stalled" and not result[4]
+            else:
+                ok = result[0] == until and not self.voice.confirm("Did the base move?")
+            text = f"{result[0]}, fault {result[1]}, {result[4]} movements with {on} alone"
+            if not self._check("interlock", name, ok, "" if ok else text):
+                raise Failed("One channel alone must not move the base: the test ends here.")
+            self.usb.exec("bench.begin()")  # the fault was what we wanted
+            self._run("Open the latches, take the cover off", ("IDLE", "dome-locked"), lift)
 
     def latency(self, name: str, letter: str) -> None:
         """Measure a latch's opening to both channels off, in mid-shake, on the board's own clock."""
@@ -421,27 +472,38 @@ class BenchTest:
         return result
 
 
-def bench_test(usb: Usb, voice: Voice, loopback: bool, patience_s: float, folder: Path) -> int:
-    """Run the test and write the report; 0 when everything passed."""
-    test = BenchTest(usb, voice, loopback, patience_s)
-    report = test.run()
-    stem = f"bench-{report.board}-{report.started[:19].replace(':', '')}"
+def check_folder(folder: Path) -> None:
+    """Make the report's folder and prove that it can be written to, before the test and not after it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from None
+
+
+def _unwritable(folder: Path, error: OSError) -> Trouble:
+    return Trouble(f"The report cannot be written to {folder} ({error.strerror}): choose another --report.")
+
+
+def bench_test(usb: Usb, voice: Voice, loopback: bool, patience_s: float, folder: Path) -> int:
+    """Run the test and write the report; 0 when everything passed. Call check_folder() first."""
+    report = BenchTest(usb, voice, loopback, patience_s).run()
+    stem = f"bench-{report.board}-{report.started[:19].replace(':', '')}"
+    where, failed = str(folder / f"{stem}.json"), None
+    try:
         (folder / f"{stem}.json").write_text(json.dumps(report.thing(), indent=1) + "\n", "utf-8")
         (folder / f"{stem}.html").write_text(report.page(), "utf-8")
     except OSError as error:
-        raise Trouble(
-            f"The report cannot be written to {folder} ({error.strerror}): choose another --report."
-        ) from None
+        where, failed = "", error
     bad = [check for check in report.checks if not check.ok]
     text = (
         "Bench test passed."
         if report.passed
         else f"Bench test FAILED: {len(bad)} of {len(report.checks)} checks."
     )
-    voice.result(
-        {**report.thing(), "report": str(folder / f"{stem}.json")},
-        f"{text} Report: {folder / stem}.html and .json",
-    )
+    text += f" Report: {folder / stem}.html and .json" if where else ""
+    voice.result({**report.thing(), "report": where}, text)
+    if failed is not None:
+        raise _unwritable(folder, failed)
     return 0 if report.passed else 1

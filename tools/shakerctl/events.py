@@ -33,13 +33,20 @@ class Store:
         self.last = 0
         self.count = 0
         self._csv = as_csv
+        new = not path.exists()
         try:
             self._file = io.FileIO(path, "a+")
         except OSError as error:
             raise Trouble(f"{path} cannot be written ({error.strerror}): choose another file.") from None
         try:
             self._resume()
-        except (ValueError, KeyError, TypeError, IndexError):
+        except OSError as error:
+            self.close()
+            if new:
+                path.unlink(missing_ok=True)
+            text = error.strerror or "it cannot be read back"
+            raise Trouble(f"{path} does not serve ({text}): choose a file, on a disk with room.") from None
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
             self.close()
             kind = "CSV" if as_csv else "JSON lines"
             raise Usage(f"{path} is no file of events as {kind}: choose another file or --format.") from None

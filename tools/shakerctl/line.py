@@ -87,10 +87,10 @@ def key_of(path: Path | None) -> bytes | None:
 
 @contextmanager
 def client(port: str, key: bytes | None = None, **options: Any) -> Iterator[protocol.Client]:
-    """Open the UART and yield a protocol.Client; see there for `options`."""
+    """Open the UART and yield a protocol.Client; `options`: see there. Only with `keep` it acknowledges."""
     line = _Line(port)
     try:
-        yield protocol.Client(line, key, **options)
+        yield protocol.Client(line, key, **{"keep": None, **options})
     finally:
         line.close()
 
@@ -105,6 +105,8 @@ def request(
         raise Trouble(
             f"The shaker refused {cmd}, {error.code}: {HINTS.get(error.code, 'see PROTOCOL.md')}."
         ) from None
+    except ValueError as error:
+        raise Usage(f"{error}: give a shorter argument.") from None
     except protocol.Silent:
         raise silent(port, cmd, link) from None
 

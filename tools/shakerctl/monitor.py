@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections import deque
@@ -14,6 +15,8 @@ from rich.table import Table
 
 from shakerctl import line, protocol
 from shakerctl.firmware import names
+from shakerctl.trouble import Trouble
+from shakerctl.voice import hush
 
 EVENTS_SHOWN = 12
 OLD_S = 3.0  # a heartbeat older than this is no present state
@@ -106,23 +109,26 @@ def monitor(port: str, seconds: float | None, plain: bool, as_json: bool) -> int
                 print(head, flush=True)
 
     end = None if seconds is None else time.monotonic() + seconds
+
+    def go(link: protocol.Client, show: Any) -> None:
+        shown = 0.0
+        while end is None or time.monotonic() < end:
+            link.pump()
+            if show and time.monotonic() - shown > 0.1:
+                shown = time.monotonic()
+                show(picture(port, link.heartbeat, shown - (link.heard_at or shown), events))
+
     with line.client(port, on_message=heard) as link:
-        line.wait_for(link, port, lambda: link.heard_at is not None)
-
-        def go(show: Any) -> None:
-            shown = 0.0
-            while end is None or time.monotonic() < end:
-                link.pump()
-                if show and time.monotonic() - shown > 0.1:
-                    shown = time.monotonic()
-                    show(picture(port, link.heartbeat, shown - (link.heard_at or shown), events))
-
         try:
-            if plain or as_json:
-                go(None)
-            else:
-                with Live(console=Console(), refresh_per_second=10) as live:
-                    go(live.update)
-        except KeyboardInterrupt:
-            pass
+            line.wait_for(link, port, lambda: link.heard_at is not None)
+            with contextlib.suppress(KeyboardInterrupt):
+                if plain or as_json:
+                    go(link, None)
+                else:
+                    with Live(console=Console(), refresh_per_second=10) as live:
+                        go(link, live.update)
+        except OSError as error:
+            hush()
+            if not isinstance(error, BrokenPipeError):  # else who reads has had enough
+                raise Trouble(f"The output cannot be written ({error.strerror}).") from None
     return 0

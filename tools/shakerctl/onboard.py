@@ -2,8 +2,8 @@
 
 Runs under MicroPython with the firmware's own modules, and on nothing else. Whatever could move dice or a
 bolt goes through the firmware's round and interlock, so no step of the test can get past them. Every call
-ends with the agitator off and no bolt driven, whatever happens in it. Must never start the watchdog, nor
-write to the journal.
+ends with every output off but the bolts, which stay where they are, whatever happens in it: Ctrl-C comes at
+any time, and a host that is gone says nothing. Must never start the watchdog, nor write to the journal.
 Units: ms; latencies in us on the board's own clock.
 """
 
@@ -24,6 +24,9 @@ from shaker.state import State
 from shaker.ticks import ticks_add, ticks_diff
 
 MOTION_BIT = 1 << names.CONTACTS.index("motion")
+BOLTS = names.COVER_LOCK | names.COVER_BAR | names.DOME_LOCK
+SLICE_MS = 3000  # run() comes back to the host so often, to end with it when it is gone; never in a shake
+SIGNAL_GPIO = 0x100  # the pin is a plain GPIO again, and low
 LATCH_BITS = {
     "latch_a": (names.C_LATCH_A_NO, names.C_LATCH_A_NC),
     "latch_b": (names.C_LATCH_B_NO, names.C_LATCH_B_NC),
@@ -60,6 +63,7 @@ class Bench:
         self.queue = Queue()
         self.core = Core(self.settings, State(), self.queue, lambda: True)
         self.jig = NoJig()
+        self.driven = False  # the drive alone pulses
 
     def facts(self):
         """Return what the host needs to know: (phase found, lever build, motion fitted, front board)."""
@@ -98,26 +102,32 @@ class Bench:
 
     def alarm(self, ms):
         """Sound the alarm for `ms`; return whether the jig saw it on, then off."""
-        self.board.write(names.ALARM, 0)
-        seen = self.seen("alarm")
-        time.sleep_ms(ms)
-        self.board.write(0, 0)
+        try:
+            self.board.write(names.ALARM, 0)
+            seen = self.seen("alarm")
+            time.sleep_ms(ms)
+        finally:
+            self.board.write(0, 0)
         return (seen, self.seen("alarm"))
 
     def status(self, colour, ms):
         """Show a colour (r, g, b) on the status LED for `ms`."""
-        self.board.status(*colour)
-        time.sleep_ms(ms)
-        self.board.status(0, 0, 0)
+        try:
+            self.board.status(*colour)
+            time.sleep_ms(ms)
+        finally:
+            self.board.status(0, 0, 0)
 
     def lamps(self, ms):
         """Light each lamp of the layout for `ms`, in order, then all."""
-        for i in range(len(names.LAMPS)):
-            self.board.lamps(1 << i if i < 20 else 0, 1 << (i - 20) if i >= 20 else 0)
-            time.sleep_ms(ms)
-        self.board.lamps((1 << 20) - 1, (1 << 19) - 1)
-        time.sleep_ms(10 * ms)
-        self.board.lamps(0, 0)
+        try:
+            for i in range(len(names.LAMPS)):
+                self.board.lamps(1 << i if i < 20 else 0, 1 << (i - 20) if i >= 20 else 0)
+                time.sleep_ms(ms)
+            self.board.lamps((1 << 20) - 1, (1 << 19) - 1)
+            time.sleep_ms(10 * ms)
+        finally:
+            self.board.lamps(0, 0)
 
     def seen(self, output):
         """Return whether the jig sees an output on, None without a jig."""
@@ -130,14 +140,36 @@ class Bench:
         self.core = Core(self.settings, State(), self.queue, lambda: True)
         self.core.begin(self.board.ticks())
 
-    def run(self, until, ms, moves=(), drive_lock=True, latch=None):
+    def write(self, outputs, driving, without):
+        """Write to the board as the firmware does, but for the channels of the agitator in `without`."""
+        board = self.board
+        if without != names.AGITATOR_ENABLE:
+            board.write(outputs & ~without, driving)
+            return
+        # The board pulses with both channels only, so the drive alone is the same pulse, asked for here.
+        board.write(outputs & ~names.DRIVE, driving)
+        if outputs & names.DRIVE != names.DRIVE:
+            self.drive_off()
+        else:
+            if not self.driven:
+                self.driven = True
+                board._rmt.write_pulses(board._pulse, board._pulse_levels)
+            machine.mem32[hardware._SEL_AGITATOR] = board._pulse_signal
+
+    def drive_off(self):
+        """End the pulse of the drive alone."""
+        self.driven = False
+        machine.mem32[hardware._SEL_AGITATOR] = SIGNAL_GPIO
+
+    def run(self, until, ms, moves=(), drive_lock=True, latch=None, without=0):
         """Scan until every word of `until` holds and no bolt is driven, or until `ms` have passed.
 
         until: a phase, "refused" (reported since the start), "alarm", "quiet", "dome-free", "dome-locked".
         moves: what the jig does, ((at_ms, name, value), …); a negative time counts from the first pulse.
         drive_lock: False leaves the cover's lock where it is, so that a latch can be opened in the shake.
-        latch: the one whose opening is timed.
-        Returns (phase, fault, outputs, events, pulses seen, latency or -1).
+        latch: the one whose opening is timed. without: channels (mask) of the agitator that stay off.
+        Without `moves` it also returns after SLICE_MS, when nothing shakes: the host calls it again.
+        Returns (phase, fault, outputs, events, pulses seen, latency or -1, arrived, outputs the jig saw).
         """
         core = self.core
         board = self.board
@@ -149,6 +181,7 @@ class Bench:
         bits = LATCH_BITS[latch] if latch else None
         knocks = 0
         moving = False
+        arrived = False
         mute = 0 if drive_lock else names.COVER_LOCK
         try:
             while True:
@@ -156,7 +189,7 @@ class Bench:
                 word = board.read()
                 core.scan(now, word)
                 outputs = core.outputs
-                board.write(outputs, core.driving & ~mute)
+                self.write(outputs, core.driving & ~mute, without)
                 if timed[0] is not None and timed[1] is None and not outputs & names.DRIVE and self.is_off():
                     timed[1] = time.ticks_us()
                 board.lamps(core.lamps_lo, core.lamps_hi)
@@ -175,8 +208,12 @@ class Bench:
                         waiting.remove(move)
                         self.jig.set_input(name, value)
                 if not waiting and not core.driving and core.round.judged and self.holds(until):
+                    arrived = True
                     break
-                if ticks_diff(now, start) >= ms:
+                passed = ticks_diff(now, start)
+                if passed >= ms:
+                    break
+                if passed >= SLICE_MS and not moves and not core.driving and not self.shakes():
                     break
                 due = ticks_add(due, SCAN_MS)
                 while ticks_diff(due, board.ticks()) > 0:
@@ -188,8 +225,11 @@ class Bench:
                         time.sleep_ms(1)
                 if ticks_diff(due, board.ticks()) < -100:
                     due = board.ticks()
+            saw = [name for name in names.OUTPUTS if self.seen(name)]
         finally:
-            board.write(core.outputs & ~names.DRIVE, 0)
+            board.write(core.outputs & BOLTS, 0)
+            self.drive_off()
+            board.lamps(0, 0)
         state = core.state
         return (
             names.PHASES[state.phase],
@@ -198,7 +238,13 @@ class Bench:
             self.events(),
             knocks,
             -1 if timed[0] is None or timed[1] is None else time.ticks_diff(timed[1], timed[0]),
+            arrived,
+            saw,
         )
+
+    def shakes(self):
+        """Is a shake of the agitator's under way? It must not be left unwatched."""
+        return self.core.state.phase == names.SHAKING and not self.settings.lever
 
     def holds(self, until):
         """Do all words of run()'s `until` hold?"""

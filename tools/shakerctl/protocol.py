@@ -101,7 +101,7 @@ def decode(line: bytes) -> Message | None:
         return None
     try:
         thing = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return thing if isinstance(thing, dict) and kind(thing) else None
 
@@ -186,7 +186,8 @@ class Receiver:
 class Client:
     """One host on one port: opens sessions, repeats, acknowledges, polls. Call pump() often, or request().
 
-    Without a key it listens only: it takes events, but cannot acknowledge. `keep`: see Receiver.
+    Without a key it listens only: it takes events, but cannot acknowledge. `keep`: see Receiver; None: events
+    are thrown away, and therefore never acknowledged, which would say that they are safe.
     `on_message` is called with every message that arrives whole.
     """
 
@@ -194,13 +195,14 @@ class Client:
         self,
         port: Port,
         key: bytes | None = None,
-        keep: Callable[[Message], object] = lambda event: None,
+        keep: Callable[[Message], object] | None = lambda event: None,
         last: int = 0,
         clock: Callable[[], float] = time.monotonic,
         on_message: Callable[[Message], object] = lambda message: None,
     ):
         self.key = key
-        self.receiver = Receiver(keep, last)
+        self.receiver = Receiver(keep or (lambda event: None), last)
+        self._keeps = key is not None and keep is not None
         self.reader = LineReader()
         self.heartbeat: Message | None = None
         self.session: Message | None = None  # the reply to our hello
@@ -304,7 +306,7 @@ class Client:
         elif self._gap_at is not None and now - self._gap_at >= GAP_S:
             self._gap_at = now
             self._begin(_Request("replay", {"from": self.receiver.last + 1}), now)
-        elif self.key is not None and self._unacked_at is not None and now - self._unacked_at >= ACK_S:
+        elif self._keeps and self._unacked_at is not None and now - self._unacked_at >= ACK_S:
             self._unacked_at = None
             self._begin(_Request("ack", {"seq": self.receiver.last}), now)
         elif now - self._sent_at >= POLL_S:

@@ -58,7 +58,7 @@ def load(folder: Path | None = None) -> Release:
         found = {
             p.relative_to(files).as_posix(): p.read_bytes() for p in sorted(files.rglob("*")) if p.is_file()
         }
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise Trouble(
             f"{folder} holds no release: make one with `make image`, or leave --image out."
         ) from None

@@ -30,6 +30,8 @@ BENCH = b"bench:"
 RUNNING = b"shaker: running from /"
 OLDEST = (1, 26)
 BAUD = 115200
+RAW = b"raw REPL; CTRL-B to exit\r\n"
+CUT_S = 5  # for a program on the board to end at Ctrl-C, its `finally` included
 PROBE_S = 2.0  # a free board answers at once; one that was reset by opening its port has booted by then
 BACK_S = 5.0
 STOP_S = 10.0  # the shaker's orderly stop, its restart, and a port that comes back
@@ -37,7 +39,10 @@ SERVICE = "the service key on, no round open (the status LED blinks white)"
 
 
 class Usb:
-    """One board at `port`. Use as a context manager: the port is closed at the end."""
+    """One board at `port`. Use as a context manager: the port is closed at the end.
+
+    A board that take() has stopped is reset when the work ends with an exception, Ctrl-C included.
+    """
 
     def __init__(self, port: str, voice: Voice):
         self.port = port
@@ -47,13 +52,27 @@ class Usb:
         self.came_back = False  # the port was away during a restart
         self.before_each: Callable[[str], None] = lambda what: None  # tests break the work here
         self._link: SerialTransport | None = None
+        self._stopped = False  # by us, and not started again
+        self._cut = False  # the last exec() did not end: the board may be in the midst of anything
         self._open()
 
     def __enter__(self) -> Usb:
         return self
 
-    def __exit__(self, *args: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        try:
+            if error is not None and self._stopped:
+                self._give_back()
+        finally:
+            self.close()
+
+    def _give_back(self) -> None:
+        """Start the shaker again, or say that it stands still."""
+        try:
+            self._interrupt()
+            self.restart()
+        except Trouble:
+            self.voice.say("The shaker is stopped: its reset button (EN), or its power, starts it again.")
 
     def _open(self) -> None:
         # The real name, because mpremote reads a pseudo-terminal well only when it knows that it is one.
@@ -77,6 +96,8 @@ class Usb:
         """Let go of the port."""
         if self._link is not None:
             with contextlib.suppress(serial.SerialException, OSError):
+                if self._cut:
+                    self._link.serial.write(b"\r\x03")
                 if self._link.in_raw_repl:
                     self._link.exit_raw_repl()
                 self._link.close()
@@ -125,12 +146,18 @@ class Usb:
     def free(self) -> bool:
         """Does the board show its prompt? Asks in a way that a running shaker does not notice."""
         self.write(b"\r\n\x02\r\n")  # Ctrl-B: a tool that was cut off may have left it in the raw REPL
-        return PROMPT in self.read(PROBE_S, lambda said: PROMPT in said)
+        if PROMPT in self.read(PROBE_S, lambda said: PROMPT in said):
+            return True
+        # Or in mid-paste, which Ctrl-D ends (what was pasted does not compile any more). After a # it is not
+        # a soft reset for a board that comes to its prompt only now.
+        self.write(b"#\x04\x02\r\n")
+        return PROMPT in self.read(PROBE_S / 2, lambda said: PROMPT in said)
 
     def take(self) -> None:
         """Make the board ours, at its raw REPL; with the technician's consent when the shaker runs."""
         if not self.free():
             self._stop_shaker()
+        self._stopped = True
         self._enter()
         self.identify()
 
@@ -201,9 +228,13 @@ class Usb:
 
     def exec(self, code: str, timeout: float | None = None) -> str:
         """Run `code` on the board and return what it prints. BoardTrouble for its exceptions."""
+        if self._cut:
+            self._interrupt()
+        self._cut = True
         try:
             self.link.exec_raw_no_follow(code)
             said, error = self.link.follow(timeout or self.patience_s)
+            self._cut = False
         except (serial.SerialException, OSError, struct.error, TypeError):
             raise unplugged(self.port) from None
         except TransportError as silent:
@@ -224,10 +255,25 @@ class Usb:
         except (ValueError, SyntaxError):
             raise Trouble(f"The board answered {text.strip()[:60]!r}: reset it and run it again.") from None
 
+    def _interrupt(self) -> None:
+        """Bring the board back to its raw REPL from whatever a call that was cut off left it in."""
+        self._cut = False
+        try:
+            # Ctrl-C ends a program, a half-sent paste and a half-sent line; Ctrl-A then asks for the prompt.
+            self.wire.write(b"\x03")
+            said = self.read(0.2, lambda said: said.endswith(b"\x04>"))
+            self.wire.write(b"\x01")
+            if not self.link.read_until(1, RAW, timeout=CUT_S, timeout_overall=CUT_S).endswith(RAW):
+                raise Trouble(f"The board on {self.port} does not stop ({said[-40:]!r}): reset it (EN).")
+        except (serial.SerialException, OSError, TypeError):
+            raise unplugged(self.port) from None
+
     def restart(self) -> None:
         """Reset the board, so that boot.py and main.py run."""
-        with contextlib.suppress(serial.SerialException, OSError, TransportError, struct.error):
+        self._stopped = False
+        with contextlib.suppress(serial.SerialException, OSError, TransportError, struct.error, TypeError):
             self.link.exec_raw_no_follow("import machine\nmachine.reset()")  # its port may go with it
+        self._cut = False
         self.link.in_raw_repl = False
 
     def after_restart(self, seconds: float, until: Callable[[bytes], object]) -> bytes:

@@ -5,7 +5,9 @@ With `--json` the one result on standard output is JSON and everything else goes
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +17,21 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from shakerctl.trouble import Trouble
+
+
+def hush() -> None:
+    """Nobody can read standard output any more: what is left in its buffer goes nowhere, without a word."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        hush()
+        raise Trouble(f"The output cannot be written ({error.strerror}).") from None
 
 
 class Voice:
@@ -27,19 +44,22 @@ class Voice:
 
     def say(self, text: str) -> None:
         """Say one line."""
-        self._console.print(text)
+        with _output():
+            self._console.print(text)
 
     def result(self, thing: dict[str, Any], text: str) -> None:
         """Give the result: `thing` to programs, `text` to people."""
         if self.as_json:
-            print(json.dumps(thing), flush=True)
+            with _output():
+                print(json.dumps(thing), flush=True)
         else:
             self.say(text)
 
     def ask(self, question: str) -> str:
         """Return the answer to a question, without spaces around it. Trouble when nobody is there."""
-        self._console.print(question, end=" ")
-        self._console.file.flush()
+        with _output():
+            self._console.print(question, end=" ")
+            self._console.file.flush()
         answer = sys.stdin.readline()
         if not answer:
             raise Trouble("Nobody answered (standard input ended): run it in a terminal, or give --yes.")
