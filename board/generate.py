@@ -197,7 +197,7 @@ def render_boot(signals, text):
     pins = "".join(f"    {have[n].gpio},  # {n.lower()}\n" for n in outputs)
     head, _, rest = text.partition(BEGIN)
     tail = rest.partition(END)[2]
-    return f"{head}{BEGIN}\n_OUTPUTS = (\n{pins})\n{END}{tail}"
+    return f"{head}{BEGIN}\nOUTPUTS = [\n{pins}]\n{END}{tail}"
 
 
 def connectors(path, signals):

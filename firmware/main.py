@@ -4,55 +4,61 @@ Whatever reaches the top, Ctrl-C included, ends with every output safe, one `fau
 a restart: never in a REPL with a live output. The REPL is reached on purpose only: Ctrl-C in service mode
 (key on, no round open) leaves a note in RTC memory and restarts, and the next start stops here, outputs safe
 and without a watchdog, for a technician's mpremote. So does a program that does not match its manifest.
+
+MicroPython looks for most of its own modules in sys.path first, for io and time, but not for sys. More than
+".frozen" is in it only while `boot` and `shaker` are looked for, and neither imports anything by it.
 """
 
-import io
 import sys
-import time
 
 import boot
 
+sys.path[:] = [".frozen"]  # no file, in / or in /lib, may be imported instead of what is built in or frozen
+
+import io
+import time
+
+from micropython import const
+
 app = None
-BENCH = b"bench"  # RTC memory: the next start is for the technician
-_RESTART_MS = 1000  # shorter than the watchdog's patience
-_NO_APP_MS = 5000  # the firmware did not even start: no watchdog runs
+_BENCH = const(b"bench")  # RTC memory: the next start is for the technician
+_RESTART_MS = const(1000)  # shorter than the watchdog's patience
+_NO_APP_MS = const(5000)  # the firmware did not even start: no watchdog runs
 
 
 def program_folder():
-    """Return the folder the program is in: the one /current names, else the one `shaker` is found in."""
+    """Import `shaker` and return the folder it is in: the one /current names, else where the port looks.
+
+    Its modules need no path afterwards: they are looked for in the package.
+    """
     try:
         with open("/current") as f:
-            slot = f.read().strip()
+            folder = "/" + f.read().strip()
     except OSError:
-        slot = ""
-    if slot:
-        folder = "/" + slot
-        sys.path.insert(0, folder)
-        return folder
+        folder = None
+    sys.path[:] = [folder, ".frozen"] if folder else boot.path
     import shaker
 
-    parts = shaker.__file__.split("/")
-    return "/".join(parts[:-2]) or "."
+    sys.path[:] = [".frozen"]
+    return folder or "/".join(shaker.__file__.split("/")[:-2]) or "."
 
 
 def place(error):
     """Return where `error` was raised, as `module:line`, at most 18 characters."""
     lines = io.StringIO()
     sys.print_exception(error, lines)
-    where = "?"
-    for line in lines.getvalue().split("\n"):
-        if line.strip().startswith("File ") and ", line " in line:
-            name, rest = line.split('"')[1], line.split(", line ")[1]
-            number = rest.split(",")[0].strip()
-            where = name.split("/")[-1].split(".")[0] + ":" + number
-    return where[-18:]
+    # The last line of its kind:   File "shaker/app.py", line 12, in step
+    parts = lines.getvalue().split('  File "')[-1].split('", line ')
+    if not parts[1:]:  # no traceback
+        return "?"
+    return (parts[0].split("/")[-1].split(".")[0] + ":" + parts[1].split(",")[0])[-18:]
 
 
 def main():
     """Check the program and run it; returns only to leave the REPL to a technician."""
     global app
     note = boot.machine.RTC()
-    if note.memory() == BENCH:
+    if note.memory() == _BENCH:
         note.memory(b"")
         print("bench: the shaker is not running, every output is off; reset to start it")
         return
@@ -63,7 +69,7 @@ def main():
     files = Files(program)
     altered = integrity.check(files)
     if altered is not None:
-        boot.alarm()
+        boot.Pin(boot.OUTPUTS[6]).value(1)  # the alarm, an output since boot.safe()
         print("program-altered:", altered, "- nothing runs; deploy again")
         return
     from shaker.app import App
@@ -77,14 +83,14 @@ def main():
 def guard(error):
     """Make everything safe, record `error`, and restart."""
     boot.safe()
-    if app is None:
+    if not app:
         sys.print_exception(error)
         time.sleep_ms(_NO_APP_MS)
     else:
         try:
             if isinstance(error, KeyboardInterrupt) and app.may_be_serviced():
                 app.stop()
-                boot.machine.RTC().memory(BENCH)
+                boot.machine.RTC().memory(_BENCH)
             else:
                 app.crash(type(error).__name__, place(error))
                 sys.print_exception(error)
@@ -96,5 +102,6 @@ def guard(error):
 
 try:
     main()
+    sys.path[:] = boot.path  # the technician's
 except BaseException as fatal:
     guard(fatal)

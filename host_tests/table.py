@@ -149,6 +149,7 @@ class Table:
         """Run the firmware through every restart until the script raises Finished."""
         world = self.world
         world.on_sleep = self.sleep
+        path = sys.path[:]
         while True:
             # A device that is reset before it ever sleeps must not stop the script.
             late = world.powered and self.wake_at is not None and world.now > self.wake_at
@@ -182,6 +183,7 @@ class Table:
                 self._record("restart", str(why))
                 world.restart()
             finally:
+                sys.path[:] = path  # main.py has it all but empty while it runs
                 self.storage.unmount()
 
     def forget(self):

@@ -49,19 +49,19 @@ def test_a_blank_partition_is_said_to_be_formatted_and_a_broken_one_is_not():
     assert told.count("cannot be mounted, left as it is") == 1
 
 
-def test_boot_imports_machine_alone_opens_nothing_and_comes_before_everything():
+def test_boot_imports_sys_and_machine_alone_opens_nothing_and_comes_before_everything():
     tree = ast.parse((ROOT / "firmware/boot.py").read_text())
     imports = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
-    assert [a.name for n in imports for a in n.names] == ["machine"]
+    assert [a.name for n in imports for a in n.names] == ["sys", "machine"]
     calls = [ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    assert set(calls) == {"machine.Pin", "safe"}
+    assert set(calls) == {"Pin", "safe"}
     assert ast.unparse(tree.body[-1]) == "safe()"
 
 
 def test_boot_holds_the_outputs_of_the_table_as_literals():
     tree = ast.parse((ROOT / "firmware/boot.py").read_text())
-    tuples = [n for n in ast.walk(tree) if isinstance(n, ast.Tuple)]
-    assert [ast.literal_eval(t) for t in tuples] == [pins.OUTPUTS]
+    lists = [n for n in ast.walk(tree) if isinstance(n, ast.List)]
+    assert [ast.literal_eval(n) for n in lists] == [[".frozen"], list(pins.OUTPUTS)]
 
 
 def test_only_the_board_module_and_boot_touch_the_hardware():

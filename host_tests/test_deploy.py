@@ -1,12 +1,14 @@
 """Deployment on the virtual board: the real shakerctl, a round afterwards, and every way to break it."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 
 import pytest
 import serial
+from mpremote.transport_serial import SerialTransport
 
 from conftest import KEY, in_service, mpremote, on_board, shakerctl, slot_of, to_bench
 from interpreter import FIRMWARE, HERE, run
@@ -22,7 +24,7 @@ def judge():
     with open("/main.py") as f: text = f.read()
     # main.py without its last lines, which would run the firmware.
     import sys as s
-    s.modules["boot"] = s
+    s.modules["boot"] = s  # of which program_folder() wants `path`
     exec(text.split("\\ntry:\\n    main()")[0], place)
     with open("/boot.py") as f: compile(f.read(), "boot.py", "exec")
     folder = place["program_folder"]()
@@ -31,7 +33,6 @@ def judge():
     bad = integrity.check(Files(folder))
     for name in list(s.modules):
         if name.split(".")[0] == "shaker": del s.modules[name]
-    sys.path.remove(folder)
     return folder + (" altered: " + bad if bad else "")
 """
 
@@ -435,6 +436,40 @@ def test_boot_and_main_are_covered_by_the_manifest_too(in_bench, releases, name)
     on_board(in_bench, f"with open('/{name}', 'a') as f: f.write('# x')")
     in_bench.order(restart=1)
     in_bench.expect(f"program-altered: ../{name}".encode())
+
+
+# Built-in modules that MicroPython looks for in sys.path first; the virtual board itself needs none of these.
+SHADOWED = ("binascii", "hashlib", "io", "json", "struct")
+
+
+def test_a_file_beside_the_program_is_never_imported_instead_of_a_built_in_module(in_bench):
+    board = in_bench
+    on_board(
+        board,
+        f"""
+import os
+os.mkdir("/lib")
+for name in {SHADOWED!r}:
+    for folder in ("/", "/lib/"):
+        with open(folder + name + ".py", "w") as f: f.write("print('the file', __name__)")
+""",
+    )
+    assert "the file struct" in on_board(board, "import struct")  # what the files do to who lets them
+    count = board.heard(b"the file")
+    board.order(restart=1)
+    board.wait(in_service)
+    assert json.loads(shakerctl("send", "--port", board.uart, "--json", "hello").out)
+    assert board.heard(b"the file") == count
+
+
+@pytest.mark.parametrize("soft_reset", [True, False])
+def test_in_service_the_technician_has_the_path_of_the_port(in_bench, soft_reset):
+    link = SerialTransport(os.path.realpath(in_bench.usb), timeout=60)
+    try:
+        link.enter_raw_repl(soft_reset=soft_reset)  # with it boot.py runs and main.py does not
+        assert link.exec("import sys\nprint(sys.path)").strip() == b"['', '.frozen', '/lib']"
+    finally:
+        link.close()
 
 
 def test_a_stock_image_without_partitions_serves_too(tmp_path, releases):

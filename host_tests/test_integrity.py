@@ -8,7 +8,7 @@ import interpreter
 from shaker.files import Files
 from shaker.integrity import check
 from shaker.verifier import Verifier
-from shakerctl import manifest
+from shakerctl import image, manifest
 
 PROGRAM = {
     "boot.py": b"import machine\n",
@@ -59,6 +59,19 @@ def test_a_python_file_too_many_is_named(tmp_path, path):
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_bytes(b"")
     assert check(files) == path
+
+
+def test_a_folder_that_main_would_import_as_boot_is_named(tmp_path):
+    program = {path.replace("shaker", "fw-00000000/shaker"): data for path, data in PROGRAM.items()}
+    for path, data in program.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    slot = {path if "/" in path else "../" + path: data for path, data in PROGRAM.items()}
+    (tmp_path / "fw-00000000" / manifest.NAME).write_bytes(manifest.build(slot, "1.0.0"))
+    files = Files(str(tmp_path / "fw-00000000"))
+    assert check(files) is None
+    (tmp_path / "boot").mkdir()
+    assert check(files) == "../boot"
 
 
 def test_the_first_of_several_is_named(tmp_path):
@@ -169,11 +182,15 @@ class Failing(Files):
 
 
 @pytest.mark.parametrize("how", ["open", "read"])
-def test_a_file_that_cannot_be_read_is_altered_and_spoils_the_digest(tmp_path, how):
+def test_a_file_that_cannot_be_read_is_altered_and_has_no_digest(tmp_path, how):
     deploy(tmp_path)
     files = Failing(str(tmp_path), "shaker/app.mpy", how)
     assert check(files) == "shaker/app.mpy"
-    assert answer(Verifier(files), NONCE)[0] != manifest.digest(PROGRAM, NONCE, "1.0.0")
+    verifier = Verifier(files)
+    with pytest.raises(OSError):
+        answer(verifier, NONCE)
+    files.path = None  # it can be read again
+    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE, "1.0.0")
 
 
 def test_a_frozen_program_answers_with_its_version(tmp_path):
@@ -215,3 +232,48 @@ def test_micropython_agrees(tmp_path):
     said = interpreter.run(ON_MICROPYTHON, "\n".join(map(str, folders))).splitlines()
     assert said == here
     assert said[0] == "None" and said[1] == manifest.digest(PROGRAM, NONCE, "1.0.0")
+
+
+BOOT = """
+import sys
+sys.path[:] = ["", ".frozen", "/lib"]
+before = sys.path[:]
+with open(sys.stdin.read()) as f: text = f.read()
+try:
+    exec(text, {"__name__": "__main__"})
+except AttributeError:
+    pass  # the real built-in module of this port has no Pin
+print(sys.path == before)
+"""
+
+
+def test_boot_imports_the_built_in_machine_whatever_lies_beside_it(tmp_path):
+    (tmp_path / "machine.py").write_text("print('the file')")
+    boot = str(interpreter.FIRMWARE / "boot.py")
+    assert interpreter.run(BOOT, boot, path=(), cwd=tmp_path) == "True\n"
+
+
+MAIN = """
+import sys
+class Boot:
+    path = ["", ".frozen", "/lib"]
+sys.path[:] = Boot.path
+sys.modules["boot"] = Boot
+with open(sys.stdin.read()) as f: text = f.read()
+place = {"__name__": "__main__"}
+exec(text.split("\\ntry:\\n    main()")[0], place)  # without its last lines, which would run the firmware
+folder = place["program_folder"]()
+from shaker import integrity
+from shaker.files import Files
+print(folder, integrity.check(Files(folder)), sys.path)
+"""
+
+
+def test_a_file_in_the_folder_of_a_plain_copy_is_named_and_not_imported(tmp_path):
+    """The one layout in which files of any name lie where the program is found."""
+    main = str(interpreter.FIRMWARE / "main.py")
+    deploy(tmp_path, image.release_files(interpreter.FIRMWARE))
+    assert interpreter.run(MAIN, main, path=(), cwd=tmp_path) == ". None ['.frozen']\n"
+    for name in ("binascii", "hashlib", "io", "json", "os", "struct", "time"):
+        (tmp_path / (name + ".py")).write_text("print('the file')")
+    assert interpreter.run(MAIN, main, path=(), cwd=tmp_path) == ". binascii.py ['.frozen']\n"

@@ -5,7 +5,8 @@ the program's folder. A Python file the manifest does not name is as wrong as a 
 find it first.
 Two layouts: everything in one folder, or a slot `/fw-…` with all but boot.py and main.py, which its manifest
 calls `../boot.py` and `../main.py`. Those two are also right when another slot's manifest says so: a
-deployment replaces them one by one, and may be interrupted in between.
+deployment replaces them one by one, and may be interrupted in between. Nothing else outside the slot is ever
+imported: main.py sees to that.
 Must import nothing that is itself to be checked, and must never raise for what it finds on the file system.
 A program frozen into the MicroPython image has no files: then the image itself is what vouches for it.
 """
@@ -20,8 +21,8 @@ from micropython import const
 MANIFEST = "manifest.json"
 _CHUNK = const(512)
 _DEPTH = const(4)
-_SLOT = "fw-"
-_SCRIPTS = ("../boot.py", "../main.py")
+_SLOT = const("fw-")
+_SCRIPTS = ("../boot.py", "../main.py", "../boot")  # no folder `boot`: main.py would import it
 
 
 def _names(folder):

@@ -41,7 +41,7 @@ class Verifier:
     def step(self):
         """Hash up to 4 KiB; return None until all is done, then once the digest in hex.
 
-        A file that can no longer be read is left out: the digest is then not that of any build.
+        Raises OSError when a file can no longer be read: there is no digest then.
         """
         total = self._total
         if total is None:
@@ -50,27 +50,18 @@ class Verifier:
         for _ in range(_STEP_CHUNKS):
             file = self._file
             if file is not None:
-                n = self._read(file)
+                n = file.readinto(self._buf)
                 total.update(view[:n])
                 if not n:
                     self._close()
             elif self._paths:
                 path = self._paths.pop(0)
-                try:
-                    self._file = self._files.open(path, "rb")
-                    total.update(path.encode() + b"\0")
-                except OSError:
-                    pass  # as above
+                self._file = self._files.open(path, "rb")
+                total.update(path.encode() + b"\0")
             else:
                 self._total = None
                 return binascii.hexlify(total.digest()).decode()
         return None
-
-    def _read(self, file):
-        try:
-            return file.readinto(self._buf)
-        except OSError:
-            return 0
 
     def _close(self):
         if self._file is not None:
