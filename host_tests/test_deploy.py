@@ -44,7 +44,7 @@ def ready(board, releases, which="one"):
     board.wait(in_service)
 
 
-BLOCKS = 96  # of the chip whose power is cut
+BLOCKS = 112  # of the chip whose power is cut
 
 
 class Cable(Exception):

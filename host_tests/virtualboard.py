@@ -36,7 +36,7 @@ from interpreter import FIRMWARE, HERE, MICROPYTHON
 
 HEAP_BYTES = 48_000_000
 PATIENCE_S = 40.0  # of wait(); a busy machine is slow, not wrong
-STOCK_BLOCKS = 96  # of 4096 bytes: `/`; a stock image has 512, which would only cost time
+STOCK_BLOCKS = 112  # of 4096 bytes: `/`; a stock image has 512, which would only cost time
 DATA_BLOCKS = 32  # the data partition
 
 
