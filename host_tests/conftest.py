@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,9 @@ from interpreter import FIRMWARE
 from shakerctl import image, release
 from shakerctl.__main__ import main
 from virtualboard import VirtualBoard
+
+# What a shell starts in the background ignores Ctrl-C, and so does all it starts; some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 KEY = "00112233445566778899aabbccddeeff" * 2
 TOOL_S = 120
