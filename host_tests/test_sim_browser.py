@@ -323,6 +323,7 @@ def test_the_shortest_click_is_one_press(page):
         bell.evaluate("button => button.click()")
         event(page, "refused", count)
         expect(bell).not_to_have_class(re.compile("down"))
+        page.wait_for_timeout(500)  # as a hand does: a key that is pressed again at once may be one press
 
 
 def test_every_refusal_is_read_out(page):
@@ -338,6 +339,7 @@ def test_every_refusal_is_read_out(page):
         page.locator("[data-press=bell]").click()
         event(page, "refused", count)
         expect(page.locator("[data-press=bell]")).not_to_have_class(re.compile("down"))
+        page.wait_for_timeout(500)
     words = page.evaluate("read")
     assert len(words) == 3 and len(set(words)) == 1 and "Bell" in words[0]
 
