@@ -189,9 +189,22 @@ def put(usb: Usb, slot: str, text: str, ready: Callable[[], object] = lambda: No
 
 def put_whole(usb: Usb, slot: str, found: dict[str, Any]) -> None:
     """As put(), for `found` from a whole file; says what it changes."""
-    changed = changes(in_force(usb, slot), found)
+    _put_told(usb, slot, in_force(usb, slot), found)
+
+
+def _put_told(
+    usb: Usb,
+    slot: str,
+    before: dict[str, Any],
+    found: dict[str, Any],
+    ready: Callable[[], object] = lambda: None,
+) -> dict[str, list[Any]]:
+    """Check `found`, say what it changes, and put it; return the changes."""
+    text = check(found, today())
+    changed = changes(before, found)
     tell(changed, "key" in found, usb.voice.say)
-    put(usb, slot, check(found, today()))
+    put(usb, slot, text, ready)
+    return changed
 
 
 def provision(
@@ -213,10 +226,7 @@ def provision(
     if not whole:
         kept = {name: value for name, value in before.items() if name != "authorisation"}
         found = {**kept, **found}
-    text = check(found, today())
-    changed = changes(before, found)
-    tell(changed, "key" in found, usb.voice.say)
-    put(usb, slot, text, ready)
+    changed = _put_told(usb, slot, before, found, ready)
     usb.restart()
     said = usb.after_restart(START_S, lambda said: RUNNING in said)
     if RUNNING not in said:
