@@ -12,7 +12,7 @@ from mpremote.transport_serial import SerialTransport
 
 from conftest import KEY, in_service, mpremote, on_board, shakerctl, slot_of, to_bench
 from interpreter import FIRMWARE, HERE, run
-from shakerctl import deploy, protocol, release, trouble, usb, voice
+from shakerctl import deploy, protocol, provision, release, trouble, usb, voice
 from shakerctl.__main__ import main
 from virtualboard import VirtualBoard
 
@@ -123,6 +123,34 @@ def test_a_second_deployment_keeps_one_older_version_and_a_third_removes_it(serv
     names = on_board(served, "import os\nprint(sorted(os.listdir('/')))")
     assert one in names
     assert two in names
+
+
+def test_damaged_settings_give_way_to_a_whole_file_and_to_nothing_less(served, releases, tmp_path):
+    to_bench(served)
+    with usb.Usb(served.usb, voice.Voice(True, True)) as link:
+        link.take()
+        folder = provision._data(link, slot_of(releases["one"]))
+        link.exec(f"with open('{folder}/settings.json', 'w') as f: print(f.write('{{'))")
+    done = shakerctl("provision", "--port", served.usb, "--yes", "--set", "table=T2")
+    assert (done.code, "damaged" in done.err, done.err.count("\n")) == (1, True, 1), done
+    whole = tmp_path / "whole.json"
+    served.wait(lambda seen: seen["out"]["alarm"] == "on", "it runs again, and tells the fault")
+    served.set(service="on")
+    # With no more than the defaults in it: still not "in force already".
+    whole.write_text(json.dumps({"table": "", "key": KEY}))
+    words = ("--port", served.usb, "--yes", "--image", releases["one"], "--settings", whole)
+    done = shakerctl("deploy", *words)
+    assert done.code == 0, done
+    served.set(service="off")
+    assert "damaged" in done.out
+    assert "nothing changes" not in done.out
+    served.wait(lambda seen: any(seen["status"]), "the firmware runs")
+    served.rest(500)  # and has judged the table
+    for position in ("on", "off"):  # the fault is latched: a person clears it
+        served.set(service=position)
+        served.rest(200)
+    served.wait(in_service)
+    assert json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]["table"] == ""
 
 
 def test_a_running_shaker_is_asked_for_and_stopped_in_an_orderly_way(served, releases):

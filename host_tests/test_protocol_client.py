@@ -210,7 +210,7 @@ def test_without_a_key_it_listens_and_acknowledges_nothing():
 
 def test_who_keeps_nothing_acknowledges_nothing():
     cable = Cable()
-    there = Client(cable, KEY, keep=None, clock=cable.clock)
+    there = Client(cable, KEY, clock=cable.clock)
     for _ in range(20):
         cable.bench.device.emit(names.EV_COVERED)
     pump(there, cable, 10)

@@ -90,7 +90,7 @@ def client(port: str, key: bytes | None = None, **options: Any) -> Iterator[prot
     """Open the UART and yield a protocol.Client; `options`: see there. Only with `keep` it acknowledges."""
     line = _Line(port)
     try:
-        yield protocol.Client(line, key, **{"keep": None, **options})
+        yield protocol.Client(line, key, **options)
     finally:
         line.close()
 

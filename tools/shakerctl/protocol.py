@@ -186,8 +186,8 @@ class Receiver:
 class Client:
     """One host on one port: opens sessions, repeats, acknowledges, polls. Call pump() often, or request().
 
-    Without a key it listens only: it takes events, but cannot acknowledge. `keep`: see Receiver; None: events
-    are thrown away, and therefore never acknowledged, which would say that they are safe.
+    Without a key it listens only: it takes events, but cannot acknowledge. `keep`: see Receiver; without it
+    events are thrown away, and therefore never acknowledged, which would say that they are safe.
     `on_message` is called with every message that arrives whole.
     """
 
@@ -195,7 +195,7 @@ class Client:
         self,
         port: Port,
         key: bytes | None = None,
-        keep: Callable[[Message], object] | None = lambda event: None,
+        keep: Callable[[Message], object] | None = None,
         last: int = 0,
         clock: Callable[[], float] = time.monotonic,
         on_message: Callable[[Message], object] = lambda message: None,

@@ -145,24 +145,32 @@ def _now(p):
 """
 
 
-def in_force(usb: Usb, slot: str) -> dict[str, Any]:
-    """Return the settings in force on the board, without the key."""
+def in_force(usb: Usb, slot: str, whole: bool) -> dict[str, Any]:
+    """Return the settings in force on the board, without the key.
+
+    Trouble where they are damaged; but {} when a `whole` file takes their place.
+    """
     folder = _data(usb, slot)
     usb.exec(HELPERS + _IN_FORCE)
     found = usb.eval(f"_now({folder + '/' + settings.IN_FORCE!r})")
-    if isinstance(found, str):
+    if not isinstance(found, str):
+        return found
+    if not whole:
         raise Trouble(
             f"The settings in force on the board are damaged ({found}): give all of them with --settings."
         )
-    return found
+    usb.voice.say(f"  the settings in force are damaged ({found}): all are replaced, the key too")
+    return {}
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
     """Return {setting: [now, then]} of what `after` changes, in which what is missing is the default."""
-    found = {**settings.Settings().public(), **after}
+    default = settings.Settings().public()
+    found = {**default, **after}
     if found["authorisation"] is None:
-        found["authorisation"] = before["authorisation"]  # as the shaker does
-    return {name: [before[name], found[name]] for name in before if before[name] != found[name]}
+        found["authorisation"] = before.get("authorisation")  # as the shaker does
+    changed = [name for name in default if name not in before or before[name] != found[name]]
+    return {name: [before.get(name), found[name]] for name in changed}
 
 
 def tell(changed: dict[str, list[Any]], key: bool, say: Callable[[str], object]) -> None:
@@ -189,7 +197,7 @@ def put(usb: Usb, slot: str, text: str, ready: Callable[[], object] = lambda: No
 
 def put_whole(usb: Usb, slot: str, found: dict[str, Any]) -> None:
     """As put(), for `found` from a whole file; says what it changes."""
-    _put_told(usb, slot, in_force(usb, slot), found)
+    _put_told(usb, slot, in_force(usb, slot, True), found)
 
 
 def _put_told(
@@ -217,12 +225,7 @@ def provision(
     slot = Disk(usb).text("/current").strip()
     if not slot:
         raise Trouble("There is no firmware on the board: `shakerctl deploy` it first.")
-    try:
-        before = in_force(usb, slot)
-    except Trouble:
-        if not whole:
-            raise
-        before = dict(settings.Settings().public())
+    before = in_force(usb, slot, whole)
     if not whole:
         kept = {name: value for name, value in before.items() if name != "authorisation"}
         found = {**kept, **found}

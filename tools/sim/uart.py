@@ -140,7 +140,8 @@ class BuiltInHost:
         return len(data)
 
     def _run(self) -> None:
-        client = protocol.Client(self, self._key)
+        # The page shows each event as it comes; nothing else is to remember it.
+        client = protocol.Client(self, self._key, keep=lambda event: None)
         while not self._ended.is_set():
             if self.silent:
                 client.session = None  # somebody else opened one
