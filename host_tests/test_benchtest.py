@@ -15,6 +15,7 @@ from conftest import in_service, shakerctl, to_bench
 from shakerctl import benchtest, trouble, usb, voice
 from virtualboard import VirtualBoard
 
+PASTE = b"R\x01"  # what the raw REPL answers to each request
 RATE = 4  # nobody is on the line, so time may run faster than the wall's
 
 
@@ -151,10 +152,15 @@ class Person(voice.Voice):
             latch = "latch_a" if "latch A" in word else "latch_b"
             moves = (("start", "pressed"), ("start", "released"), "shakes", (latch, "open"))
         if moves:
-            self.threads.append(threading.Thread(target=self._move, args=(moves,)))
+            asked = self.board.heard(PASTE)
+            last = self.threads[-1] if self.threads else None
+            self.threads.append(threading.Thread(target=self._move, args=(moves, asked, last)))
             self.threads[-1].start()
 
-    def _move(self, moves):
+    def _move(self, moves, asked, last):
+        if last:
+            last.join()  # one thing after the other
+        self.board.expect(PASTE, asked + 1)  # however slow this machine: the board looks by now
         before = ""
         for move in moves:
             if before != "shakes":  # a pulse is short
@@ -206,6 +212,23 @@ def test_without_a_motion_sensor_the_person_says_whether_one_channel_alone_moves
     found = [(check["name"], check["ok"]) for check in test.report.thing()["checks"]]
     names = [name for _, _, name in benchtest.CHANNELS]
     assert found == ([(names[0], False)] if moves else [(name, True) for name in names])
+
+
+def test_a_cup_is_open_only_with_both_latches_open_and_the_cover_off(bench):
+    """A latch that was never seen open would have the next shake refused, and the transistors blamed."""
+    with usb.Usb(bench.usb, Person(bench)) as link:
+        link.take()
+        benchtest.BenchTest(link, link.voice, False, 40.0)
+        link.exec("bench.begin()")
+        for name, value, arrived in (
+            ("latch_b", "closed", False),
+            ("latch_b", "open", True),
+            ("cover", "on", False),
+            ("cover", "off", True),
+        ):
+            bench.set(**{name: value})
+            link.eval("bench.run(('never',), 300)")  # until the contacts have settled
+            assert link.eval("bench.run(('IDLE', 'dome-locked', 'open'), 300)")[6] == arrived, (name, value)
 
 
 def test_the_key_that_stopped_the_shaker_may_still_be_on(bench):

@@ -380,7 +380,9 @@ class BenchTest:
             "the bell ends betting and frees the cover", "Press the BELL", ("CLOSED",), ring, "dome_lock"
         )
         self._look("cover_lock off", "Can the latches be opened again?")
-        self._step("lifted", "Open the latches, take the cover off", ("PAYOUT",), lift, "cover_bar dome_lock")
+        self._step(
+            "lifted", "Open the latches, take the cover off", ("PAYOUT", "open"), lift, "cover_bar dome_lock"
+        )
         self._look("cover_bar", "Is the bar out, so that the open latches cannot be closed?")
         self._step(
             "covering an unpaid round raises the alarm",
@@ -428,7 +430,7 @@ class BenchTest:
             if not self._check("interlock", name, ok, "" if ok else text):
                 raise Failed("One channel alone must not move the base: the test ends here.")
             self.usb.exec("bench.begin()")  # the fault was what we wanted
-            self._run("Open the latches, take the cover off", ("IDLE", "dome-locked"), lift)
+            self._run("Open the latches, take the cover off", ("IDLE", "dome-locked", "open"), lift)
 
     def latency(self, name: str, letter: str) -> None:
         """Measure a latch's opening to both channels off, in mid-shake, on the board's own clock."""
@@ -460,7 +462,7 @@ class BenchTest:
         )
         self._run(
             "Open both latches, take the cover off, turn the service key on and off",
-            ("IDLE", "dome-locked"),
+            ("IDLE", "dome-locked", "open"),
             [
                 (0, "latch_a", "open"),
                 (0, "latch_b", "open"),

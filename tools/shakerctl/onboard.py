@@ -13,7 +13,7 @@ import time
 import machine
 
 from shaker import board as hardware
-from shaker import names, pins, record
+from shaker import inputs, names, pins, record
 from shaker import settings as config
 from shaker.board import Board
 from shaker.core import SCAN_MS, Core
@@ -164,7 +164,8 @@ class Bench:
     def run(self, until, ms, moves=(), drive_lock=True, latch=None, without=0):
         """Scan until every word of `until` holds and no bolt is driven, or until `ms` have passed.
 
-        until: a phase, "refused" (reported since the start), "alarm", "quiet", "dome-free", "dome-locked".
+        until: a phase, "refused" (reported since the start), "alarm", "quiet", "dome-free", "dome-locked",
+        "open" (cover off, both latches open).
         moves: what the jig does, ((at_ms, name, value), …); a negative time counts from the first pulse.
         drive_lock: False leaves the cover's lock where it is, so that a latch can be opened in the shake.
         latch: the one whose opening is timed. without: channels (mask) of the agitator that stay off.
@@ -252,6 +253,9 @@ class Bench:
         words = [names.PHASES[self.core.state.phase]]
         words.append("alarm" if outputs & names.ALARM else "quiet")
         words.append("dome-locked" if outputs & names.DOME_LOCK else "dome-free")
+        levels = self.core.inputs.levels
+        if levels & inputs.LATCH_A_OPEN and levels & inputs.LATCH_B_OPEN and not levels & names.COVER:
+            words.append("open")
         if "refused" in until:
             for i in range(self.queue.count):
                 if self.queue.buf[self.queue.slot(i) + record.OFF_EVENT] == names.EV_REFUSED:
