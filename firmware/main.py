@@ -60,7 +60,7 @@ def main():
     note = boot.machine.RTC()
     if note.memory() == _BENCH:
         note.memory(b"")
-        print("bench: the shaker is not running, every output is off; reset to start it")
+        print("bench: the shaker does not run, outputs off; reset to start it")
         return
     program = program_folder()
     from shaker import integrity
@@ -83,20 +83,17 @@ def main():
 def guard(error):
     """Make everything safe, record `error`, and restart."""
     boot.safe()
-    if not app:
-        sys.print_exception(error)
-        time.sleep_ms(_NO_APP_MS)
-    else:
+    sys.print_exception(error)
+    if app:
         try:
             if isinstance(error, KeyboardInterrupt) and app.may_be_serviced():
+                boot.machine.RTC().memory(_BENCH)  # first: the journal may be what is broken
                 app.stop()
-                boot.machine.RTC().memory(_BENCH)
             else:
                 app.crash(type(error).__name__, place(error))
-                sys.print_exception(error)
         except Exception as second:  # the record may fail; the restart may not
             sys.print_exception(second)
-        time.sleep_ms(_RESTART_MS)
+    time.sleep_ms(_RESTART_MS if app else _NO_APP_MS)
     boot.machine.reset()
 
 
@@ -104,4 +101,8 @@ try:
     main()
     sys.path[:] = boot.path  # the technician's
 except BaseException as fatal:
-    guard(fatal)
+    while True:
+        try:
+            guard(fatal)
+        except KeyboardInterrupt:  # another one: no reason to end in the REPL
+            pass
