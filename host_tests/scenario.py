@@ -70,8 +70,11 @@ def scalar(text):
         return text == "true"
     if text == "null":
         return None
-    n = number(text)
-    return text if n is None else n
+    digits = text[1:] if text[0:1] == "-" else text
+    n = number(digits)
+    if n is None or (digits[0] == "0" and digits != "0"):  # no number in JSON
+        return text
+    return n if digits == text else -n
 
 
 def unescape(text):
@@ -295,7 +298,12 @@ class _Parser:
         pairs = []
         for word in words[1:]:
             name, value = self.pair(word)
-            self.add(pairs, (name, scalar(value)))
+            if name in ("id", "cmd"):
+                self.fail("'%s' of a command is the player's own (raw sends any bytes)" % name)
+            if "" in value.split(","):
+                self.fail("'%s' lacks an item" % word)
+            # A nonce is hex digits, which may all be decimal.
+            self.add(pairs, (name, value if name == "nonce" else scalar(value)))
         return Step("host", self.line, pairs, word=words[0])
 
 

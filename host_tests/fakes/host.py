@@ -19,7 +19,6 @@ ACK_MS = 50  # events that come close together share one acknowledgement
 EARLY = 256  # events held back because an earlier one is missing
 LINE_MAX = 1000
 SIGNED = ("ack", "result", "void", "paid", "clear", "abandon", "time", "reboot")
-_ARGUMENTS = ("n", "from", "nonce", "seq", "dice", "at")
 
 
 def hmac_sha256(key, message):
@@ -30,17 +29,13 @@ def hmac_sha256(key, message):
 
 
 def encode(number, cmd, args, key=None, nonce=None):
-    """Return the whole line of one command; signed when `key` and `nonce` (text) are given."""
+    """Return the whole line of one command; signed when `key` and `nonce` (text) are given.
+
+    args: {name: value}, values as JSON has them; in the line they stand by name.
+    """
     body = '{"id":%d,"cmd":"%s"' % (number, cmd)
-    for name in _ARGUMENTS:
-        if name in args:
-            value = args[name]
-            if isinstance(value, str):
-                body += ',"%s":"%s"' % (name, value)
-            elif isinstance(value, int):
-                body += ',"%s":%d' % (name, value)
-            else:
-                body += ',"%s":[%s]' % (name, ",".join(["%d" % x for x in value]))
+    for name in sorted(args):
+        body += ',"%s":%s' % (name, text(args[name]))
     body = (body + "}").encode()
     if key is not None and nonce is not None:
         mac = binascii.hexlify(hmac_sha256(key, nonce.encode() + body))[:16]
@@ -71,7 +66,7 @@ def text(thing):
         names = [name for name in _FIRST if name in thing]
         names += sorted([name for name in thing if name not in _FIRST])
         return "{" + ",".join(['"%s":%s' % (name, text(thing[name])) for name in names]) + "}"
-    if isinstance(thing, list):
+    if isinstance(thing, (list, tuple)):
         return "[" + ",".join([text(item) for item in thing]) + "]"
     return json.dumps(thing)
 
