@@ -10,10 +10,11 @@ import time
 
 import pytest
 
-from conftest import KEY, process, shakerctl, slot_of
-from shakerctl import flash, line, protocol, provision, release, trouble
+from conftest import KEY, in_service, on_board, process, shakerctl, slot_of, to_bench
+from shakerctl import flash, line, protocol, provision, release, trouble, usb
 from shakerctl.__main__ import main
 from shakerctl.events import Store
+from shakerctl.firmware import settings
 from shakerctl.voice import Voice
 from virtualboard import VirtualBoard
 
@@ -338,6 +339,102 @@ def test_what_is_not_named_stays_as_it_is_and_a_whole_file_says_what_it_changes(
     assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0, "the same key"
 
 
+DATA = """
+import os, sys
+sys.path.insert(0, "/" + open("/current").read().strip())
+from shaker.board import mount_data
+_at = globals().get("_at") or mount_data()
+print(*os.listdir(_at[0]))
+"""
+
+
+def test_what_the_shaker_would_refuse_is_refused_before_anything_is_changed(served, tmp_path):
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(RECORD))
+    words = ("provision", "--port", served.usb, "--yes")
+    in_service_mode(served)
+    done = shakerctl(*words, "--authorisation", record, "--uart", served.uart, "--json")
+    assert (done.code, json.loads(done.out)["authorised"]) == (0, True), done
+    key = tmp_path / "key"
+    in_service_mode(served)
+    done = shakerctl(*words, "--new-key", key, "--set", "actuation=lever")
+    assert (done.code, key.exists()) == (1, False), done
+    assert "would refuse this (authorisation" in done.err
+    assert done.err.count("\n") == 1
+    have = json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]
+    assert have["actuation"] == "electronic"
+    to_bench(served)
+    assert not {"settings.new", "settings.bad"} & set(on_board(served, DATA).split())
+
+
+def turn_key(board, *positions):
+    """Turn the service key, once the firmware runs and has judged the table."""
+    board.wait(lambda seen: any(seen["status"]))
+    for position in positions:
+        board.rest(500)
+        board.set(service=position)
+    board.rest(500)
+
+
+def test_settings_that_wait_for_a_fault_to_be_cleared_are_not_forgotten(served, tmp_path, key_file):
+    words = ("provision", "--port", served.usb, "--yes")
+    done = shakerctl(*words, "--set", "table=T3")  # the service key forgotten
+    assert (done.code, "not in service mode" in done.err) == (1, True)
+    turn_key(served, "on")
+    done = shakerctl(*words, "--set", "table=T3", "--key-file", key_file)
+    assert (done.code, "wait: the shaker is in FAULT" in done.out) == (0, True), done
+    done = shakerctl(*words, "--set", "pulse_ms=200")
+    assert (done.code, "still wait" in done.err) == (1, True), done
+    turn_key(served, "off", "on", "off")
+    served.wait(in_service, "the fault is cleared")
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "pulse_ms=200")
+    assert (done.code, "still wait" in done.err) == (1, True), "cleared, but not started again yet"
+    have = json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]
+    assert (have["table"], have["pulse_ms"]) == ("T3", 250), "now it has taken them in"
+    in_service_mode(served)
+    done = shakerctl(*words, "--set", "key=null", "--uart", served.uart)
+    assert (done.code, "key: taken away" in done.out) == (0, True), done
+    done = shakerctl("send", "--port", served.uart, "--key-file", key_file, "time")
+    assert "has no key" in done.err
+
+
+class Told(usb.Usb):
+    """A board whose firmware has these settings in force."""
+
+    def __init__(self, in_force):
+        self.voice = Voice()
+        self.in_force = in_force
+
+    def exec(self, code, timeout=None):
+        """Take it."""
+        return ""
+
+    def eval(self, expression, timeout=None):
+        """Answer what provision asks."""
+        return {"_at[0]": "/data", "_now()": (self.in_force, False)}[expression]
+
+
+@pytest.mark.parametrize(
+    ("more", "less", "word"),
+    [("extra_ms", None, "newer than this tool"), (None, "duty", "older than this tool")],
+)
+def test_firmware_of_another_release_is_told_from_a_wrong_setting(more, less, word):
+    have = dict(settings.Settings().public())
+    have.update({more: 1} if more else {})
+    have.pop(less, None)
+    with pytest.raises(trouble.Trouble, match=word) as refused:
+        place = provision.Place(Told(have), "fw-00000000")
+        place.put(place.in_force(True), {"duty": 50})
+    assert (more or less) in str(refused.value)
+
+
+def test_a_uart_that_cannot_be_opened_is_found_before_anything_is_done(served, tmp_path):
+    key = tmp_path / "key"
+    done = shakerctl("provision", "--port", served.usb, "--new-key", key, "--uart", tmp_path / "none")
+    assert (done.code, "with --uart" in done.err, key.exists(), served.resets) == (1, True, False, [])
+
+
 def test_a_new_key_is_made_only_for_a_board_that_takes_it(tmp_path):
     key = tmp_path / "new.key"
     with VirtualBoard(tmp_path / "board") as board:
@@ -349,6 +446,11 @@ def test_a_new_key_is_made_only_for_a_board_that_takes_it(tmp_path):
 def test_a_value_that_is_none_takes_one_line(pair, capsys):
     assert main(["provision", "--port", "x", "--set", pair]) == 1
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_setting_given_twice_is_refused(capsys):
+    assert main(["provision", "--port", "x", "--set", "table=A", "--set", "table=B"]) == 2
+    assert "table is refused: given twice" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -664,7 +664,7 @@ def settings_page(source: str) -> str:
 {_MADE}
 From the table in [settings.py](../shaker/settings.py). A technician brings them in with
 `shakerctl provision`, or by hand as [the firmware's page](../README.md#settings) says. The device takes a
-file whole or refuses it whole, with the name of the first bad field, at a restart with no round open,
+file whole or refuses it whole, with the name of the first bad field, at a restart in IDLE,
 or in any phase where the one in force was spoiled.
 
 {grid(head, rows)}

@@ -282,10 +282,10 @@ def _value(kind, value):
             raise ValueError("true or false")
     elif kind == "id":
         if not isinstance(value, str) or len(value) > _ID_MOST or value.strip(_ID_LETTERS):
-            raise ValueError("up to %d letters, digits, dots, dashes" % _ID_MOST)
+            raise ValueError("up to %d letters, digits, . _ -" % _ID_MOST)
         for letter in value:
             if letter not in _ID_LETTERS:
-                raise ValueError("only letters, digits, dots, dashes")
+                raise ValueError("only letters, digits, . _ -")
     elif kind == "key":
         if value is not None:
             if not isinstance(value, str) or len(value) != 64 or value.strip(_DIGITS + "abcdefABCDEF"):

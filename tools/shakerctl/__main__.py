@@ -181,9 +181,11 @@ def _provision(args: argparse.Namespace) -> int:
     record = provision.read_json(args.authorisation) if args.authorisation else None
     known = key_of(args.key_file)
     found = provision.fields(args.settings, args.set, known.hex() if known else None, record)
-    if not found and not args.new_key:
+    if not found and not args.settings and not args.new_key:
         raise Usage("Nothing to provision: give --settings, --set, --key-file, --new-key or --authorisation.")
     provision.check(found, provision.today())
+    if args.uart:
+        provision.reachable(args.uart)
     new = args.new_key
     if new:
         provision.key_is_free(new)
@@ -193,12 +195,12 @@ def _provision(args: argparse.Namespace) -> int:
         done = provision.provision(
             usb, found, bool(args.settings), lambda: new and provision.keep_key(new, found["key"])
         )
-    if args.uart:
+    if args.uart and not done["waits"]:
         key = bytes.fromhex(found["key"]) if found.get("key") else None
         done.update(provision.confirm(args.uart, found, key))
         text = f"The shaker took its settings; authorised: {'yes' if done['authorised'] else 'no'}."
     else:
-        text = "Settings are on the board; the shaker takes them in at a start with no round open."
+        text = provision.when(done["waits"])
     voice.result(done, text)
     return OK
 

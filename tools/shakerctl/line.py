@@ -36,12 +36,12 @@ HINTS = {
 class _Line:
     """A serial port for protocol.Client; what goes wrong with it is a Trouble."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, option: str):
         self.name = name
         try:
             self._port = serial.Serial(name, BAUD, timeout=READ_S, exclusive=True)
         except (serial.SerialException, OSError, ValueError) as error:
-            raise port_trouble(name, error) from None
+            raise port_trouble(name, error, option) from None
 
     def read(self, size: int = 1, /) -> bytes:
         """Return what is there, at most `size` bytes, after waiting READ_S at most."""
@@ -86,9 +86,14 @@ def key_of(path: Path | None) -> bytes | None:
 
 
 @contextmanager
-def client(port: str, key: bytes | None = None, **options: Any) -> Iterator[protocol.Client]:
-    """Open the UART and yield a protocol.Client; `options`: see there. Only with `keep` it acknowledges."""
-    line = _Line(port)
+def client(
+    port: str, key: bytes | None = None, option: str = "--port", **options: Any
+) -> Iterator[protocol.Client]:
+    """Open the UART, named by `option`, and yield a protocol.Client; `options`: see there.
+
+    Only with `keep` it acknowledges.
+    """
+    line = _Line(port, option)
     try:
         yield protocol.Client(line, key, **options)
     finally:

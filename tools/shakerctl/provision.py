@@ -94,10 +94,12 @@ def fields(
 ) -> dict[str, Any]:
     """Put the settings together: the file, then NAME=VALUE, then key and authorisation."""
     found = read_json(file) if file else {}
-    for pair in pairs:
+    for i, pair in enumerate(pairs):
         name, equals, value = pair.partition("=")
         if not equals:
             raise Usage(f"{pair!r} is not NAME=VALUE.")
+        if name in [other.partition("=")[0] for other in pairs[:i]]:
+            raise Usage(f"Setting {name} is refused: given twice. Nothing was changed.")
         found[name] = scalar(name, value)
     if key is not None:
         found["key"] = key
@@ -112,8 +114,9 @@ def check(found: dict[str, Any], day: date) -> str:
         text = json.dumps(found, separators=(",", ":"))
         settings.parse(text)
     except settings.SettingsError as error:
+        reason = error.reason.partition(" at character")[0]  # of that text, which nobody has seen
         raise Trouble(
-            f"Setting {error.field or '(file)'} is refused: {error.reason}. Nothing was changed."
+            f"Setting {error.field or '(file)'} is refused: {reason}. Nothing was changed."
         ) from None
     record = found.get("authorisation")
     if record is not None:
@@ -124,43 +127,111 @@ def check(found: dict[str, Any], day: date) -> str:
     return text
 
 
-def _data(usb: Usb, slot: str) -> str:
-    """Return the folder where the firmware in `slot` has its settings."""
-    usb.exec(f"import sys\nsys.path.insert(0, {'/' + slot!r})\nfrom shaker.board import mount_data")
-    # Once only: a partition cannot be mounted twice.
-    folder = usb.exec("_at = globals().get('_at') or mount_data()[0]\nprint(_at)").split()[-1]
-    if folder == "/no-data":
-        raise Trouble("The data partition cannot be read: keep the board for examination, and use another.")
-    return folder
-
-
-# The board reads its file itself, by its own rules, so that the key never comes here.
-_IN_FORCE = """
-from shaker import settings as _s
-def _now(p):
-    t = _text(p)
+# The board reads its file itself, by its own rules, so that the key never comes here; and tries by its own
+# rules what would become of a new one, with nothing written. A partition cannot be mounted twice.
+_ON_BOARD = """
+import io
+from shaker import names as _n, settings as _s
+from shaker.board import mount_data
+from shaker.files import Files as _F
+from shaker.journal import Journal
+from shaker.state import State
+_at = globals().get('_at') or mount_data()
+class _Try(_F):
+    def __init__(self, text):
+        _F.__init__(self, _at[0])
+        self.text = text
+    def size(self, name): return len(self.text) if name == _s.INCOMING else _F.size(self, name)
+    def open(self, name, mode):
+        return io.BytesIO(self.text) if name == _s.INCOMING else _F.open(self, name, mode)
+    def rename(self, old, new): pass
+    def remove(self, name): pass
+    def write_whole(self, name, data): pass
+def _now():
+    waits = _F.size(_F(_at[0]), _s.INCOMING) >= 0
+    t = _text(_at[0] + '/' + _s.IN_FORCE)
     try: s = _s.parse(t) if t else _s.Settings()
-    except _s.SettingsError as e: return str(e)
-    return {n: dict(v) if isinstance(v, dict) else v for n, v in s.public().items()}
+    except _s.SettingsError as e: return (str(e), waits)
+    return ({n: dict(v) if isinstance(v, dict) else v for n, v in s.public().items()}, waits)
+def _judge(text):
+    j = Journal(_F(_at[0]), _at[1])
+    j.open()
+    s = State()
+    if j.newest: s.load(j.newest)
+    a = _s.adopt(_Try(text), True, j.options_word, j.options_auth)
+    return (_n.PHASES[s.phase], a.problem)
 """
 
 
-def in_force(usb: Usb, slot: str, whole: bool) -> dict[str, Any]:
-    """Return the settings in force on the board, without the key.
+class Place:
+    """Where the settings of a board lie whose firmware is in `slot`."""
 
-    Trouble where they are damaged; but {} when a `whole` file takes their place.
-    """
-    folder = _data(usb, slot)
-    usb.exec(HELPERS + _IN_FORCE)
-    found = usb.eval(f"_now({folder + '/' + settings.IN_FORCE!r})")
-    if not isinstance(found, str):
+    def __init__(self, usb: Usb, slot: str):
+        self.usb = usb
+        self.voice = usb.voice
+        usb.exec(f"import sys\nsys.path.insert(0, {'/' + slot!r})")
+        usb.exec(HELPERS + _ON_BOARD)
+        self.folder = usb.eval("_at[0]")
+        if self.folder == "/no-data":
+            raise Trouble(
+                "The data partition cannot be read: keep the board for examination, and use another."
+            )
+
+    def in_force(self, whole: bool) -> dict[str, Any]:
+        """Return the settings in force, without the key; {} where a `whole` file replaces damaged ones.
+
+        Trouble where only a part would be replaced of what is damaged, or not yet in force.
+        """
+        found, waits = self.usb.eval("_now()")
+        if waits and not whole:
+            raise Trouble(
+                "Settings given before still wait on the board: clear its fault and restart it in IDLE, so "
+                "that it takes them in; or replace them all with --settings."
+            )
+        if waits:
+            self.voice.say("  settings given before, which the shaker has not taken in yet, are replaced")
+        if isinstance(found, str):
+            if not whole:
+                raise Trouble(
+                    f"The settings in force on the board are damaged ({found}): give all of them with "
+                    "--settings."
+                )
+            self.voice.say(f"  the settings in force are damaged ({found}): all are replaced, the key too")
+            return {}
+        strange = sorted(set(found) - set(settings.Settings().public()))
+        if strange:
+            raise Trouble(
+                f"The board's firmware is newer than this tool, which does not know {', '.join(strange)}: "
+                "use the tools of its release."
+            )
         return found
-    if not whole:
-        raise Trouble(
-            f"The settings in force on the board are damaged ({found}): give all of them with --settings."
-        )
-    usb.voice.say(f"  the settings in force are damaged ({found}): all are replaced, the key too")
-    return {}
+
+    def put(
+        self, before: dict[str, Any], found: dict[str, Any], ready: Callable[[], object] = lambda: None
+    ) -> dict[str, Any]:
+        """Check `found`, say what it changes, and put it where the firmware takes it in at a restart in IDLE.
+
+        before: see in_force(). ready: called when it is on the board, before it counts.
+        Returns {"changes": see changes(), "waits": the phase that must end first, or None}.
+        """
+        text = check(found, today())
+        for name in found:
+            if before and name != "key" and name not in before:
+                raise Trouble(
+                    f"The board's firmware is older than this tool, and has no setting {name}: deploy first. "
+                    "Nothing was changed."
+                )
+        phase, problem = self.usb.eval(f"_judge({text.encode()!r})")
+        if problem is not None:
+            raise Trouble(f"The shaker would refuse this ({problem}). Nothing was changed.")
+        waits = phase if before and phase != "IDLE" else None
+        changed = changes(before, found)
+        tell(changed, found, self.voice.say)
+        disk = Disk(self.usb)
+        disk.write(f"{self.folder}/settings.tmp", text.encode())
+        ready()
+        disk.rename(f"{self.folder}/settings.tmp", f"{self.folder}/{settings.INCOMING}")
+        return {"changes": changed, "waits": waits}
 
 
 def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any]]:
@@ -169,87 +240,82 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any
     found = {**default, **after}
     if found["authorisation"] is None:
         found["authorisation"] = before.get("authorisation")  # as the shaker does
-    changed = [name for name in default if name not in before or before[name] != found[name]]
-    return {name: [before.get(name), found[name]] for name in changed}
+    known = before or dict.fromkeys(default)
+    return {name: [now, found[name]] for name, now in known.items() if not before or now != found[name]}
 
 
-def tell(changed: dict[str, list[Any]], key: bool, say: Callable[[str], object]) -> None:
+def tell(changed: dict[str, list[Any]], found: dict[str, Any], say: Callable[[str], object]) -> None:
     """Say what changes, before it does."""
     for name, (now, then) in changed.items():
         say(f"  {name}: {json.dumps(now)} becomes {json.dumps(then)}")
-    if key:
-        say("  key: a new one")
-    if not changed and not key:
+    if "key" in found:
+        say("  key: a new one" if found["key"] else "  key: taken away, so nobody can command the shaker")
+    elif not changed:
         say("  nothing changes: the settings are in force already")
 
 
-def put(usb: Usb, slot: str, text: str, ready: Callable[[], object] = lambda: None) -> None:
-    """Put checked settings where the firmware in `slot` takes them in at its next start.
-
-    ready: called when they are on the board, before they count.
-    """
-    folder = _data(usb, slot)
-    disk = Disk(usb)
-    disk.write(f"{folder}/settings.tmp", text.encode())
-    ready()
-    disk.rename(f"{folder}/settings.tmp", f"{folder}/{settings.INCOMING}")
+def when(waits: str | None) -> str:
+    """Return the sentence that says when the settings take effect; `waits`: see Place.put()."""
+    if waits is None:
+        return "Settings are on the board; the shaker takes them in at this start."
+    return f"Settings are on the board and wait: the shaker is in {waits}; a restart in IDLE takes them in."
 
 
 def put_whole(usb: Usb, slot: str, found: dict[str, Any]) -> None:
-    """As put(), for `found` from a whole file; says what it changes."""
-    _put_told(usb, slot, in_force(usb, slot, True), found)
-
-
-def _put_told(
-    usb: Usb,
-    slot: str,
-    before: dict[str, Any],
-    found: dict[str, Any],
-    ready: Callable[[], object] = lambda: None,
-) -> dict[str, list[Any]]:
-    """Check `found`, say what it changes, and put it; return the changes."""
-    text = check(found, today())
-    changed = changes(before, found)
-    tell(changed, "key" in found, usb.voice.say)
-    put(usb, slot, text, ready)
-    return changed
+    """Put `found`, from a whole file, beside firmware that was just deployed into `slot`."""
+    try:
+        place = Place(usb, slot)
+        usb.voice.say(when(place.put(place.in_force(True), found)["waits"]))
+    except Trouble as trouble:
+        raise Trouble(f"The firmware is in place, its settings are not. {trouble}") from None
 
 
 def provision(
     usb: Usb, found: dict[str, Any], whole: bool, ready: Callable[[], object] = lambda: None
 ) -> dict[str, Any]:
-    """Put settings on a board that is ours (usb.take()); it restarts and takes them in.
+    """Put settings on a board that is ours (usb.take()); it restarts and, in IDLE, takes them in.
 
-    whole: what `found` does not name becomes the default; else it stays as it is. ready: see put().
+    whole: what `found` does not name becomes the default; else it stays as it is. ready: see Place.put().
     """
     slot = Disk(usb).text("/current").strip()
     if not slot:
         raise Trouble("There is no firmware on the board: `shakerctl deploy` it first.")
-    before = in_force(usb, slot, whole)
+    place = Place(usb, slot)
+    before = place.in_force(whole)
     if not whole:
         kept = {name: value for name, value in before.items() if name != "authorisation"}
         found = {**kept, **found}
-    changed = _put_told(usb, slot, before, found, ready)
+    done = place.put(before, found, ready)
     usb.restart()
     said = usb.after_restart(START_S, lambda said: RUNNING in said)
     if RUNNING not in said:
         raise Trouble(
             "The shaker does not start: press its reset button (EN); if that does not help, deploy again."
         )
-    return {"board": usb.ident, "fields": sorted(found), "changes": changed, "started": True}
+    return {"board": usb.ident, "fields": sorted(found), **done, "started": True}
 
 
-def confirm(port: str, found: dict[str, Any], key: bytes | None) -> dict[str, Any]:
+def reachable(uart: str) -> None:
+    """Trouble unless the port `uart` can be opened: better before anything is changed."""
+    with line.client(uart, option="--uart"):
+        pass
+
+
+def confirm(uart: str, found: dict[str, Any], key: bytes | None) -> dict[str, Any]:
     """Ask the running shaker over its UART whether it adopted what was provisioned."""
-    with line.client(port, key) as link:
-        hello = line.request(link, port, "hello")
-        have = line.request(link, port, "settings")
+    try:
+        return _confirm(uart, found, key)
+    except Trouble as trouble:
+        raise Trouble(f"The settings are on the board; asking the shaker failed. {trouble}") from None
+
+
+def _confirm(uart: str, found: dict[str, Any], key: bytes | None) -> dict[str, Any]:
+    with line.client(uart, key, option="--uart") as link:
+        hello = line.request(link, uart, "hello")
+        have = line.request(link, uart, "settings")
         for name, value in found.items():
             if name != "key" and have.get(name) != value:
-                raise Trouble(
-                    f"The shaker did not take {name}: it does so at a restart in IDLE, and changed options "
-                    "need a newer authorisation (its `settings` event names the field it refused)."
-                )
+                raise Trouble(f"It did not take {name}: its `settings` event names the field it refused.")
         if key is not None:
-            line.request(link, port, "ack", seq=0)  # changes nothing, and needs the right key
+            line.request(link, uart, "ack", seq=0)  # changes nothing, and needs the right key
     return {"table": hello["table"], "authorised": hello["auth"]}

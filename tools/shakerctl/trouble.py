@@ -34,13 +34,13 @@ def ports() -> str:
     return "ports found: " + ", ".join(found) if found else "no USB serial port is plugged in"
 
 
-def port_trouble(port: str, error: BaseException | None = None) -> Trouble:
-    """Return why `port` could not be opened, in one line."""
+def port_trouble(port: str, error: BaseException | None = None, option: str = "--port") -> Trouble:
+    """Return why `port`, given with `option`, could not be opened, in one line."""
     if not port:
-        return Trouble(f"--port is empty: give the port's name ({ports()}).")
+        return Trouble(f"{option} is empty: give the port's name ({ports()}).")
     if not Path(port).exists():
         return Trouble(
-            f"There is no port {port}: plug the board in and give its name with --port ({ports()})."
+            f"There is no port {port}: plug the board in and give its name with {option} ({ports()})."
         )
     number = getattr(error, "errno", None)
     text = str(error)
