@@ -98,7 +98,7 @@ def test_an_edge_more_than_10_ms_late_moves_the_next(late, end):
     agitator.start(0)
     agitator.step(600 + late)
     assert agitator.drive and agitator.left(650, names.MOTION) == 150 + late
-    agitator.watch(660, names.MOTION)
+    agitator.watch(660, names.MOTION, 0)
     assert agitator.left(700, names.MOTION) == end - 700
 
 
@@ -122,7 +122,7 @@ def test_until_a_shake_begins_nothing_is_wanted_and_nothing_missed():
     agitator = Agitator(Options())
     for now in (0, 5, 1 << 29):
         assert not (agitator.drive or agitator.pulsing or agitator.done or agitator.begun)
-        assert not agitator.running_away() and agitator.watch(now, 0) == names.OK
+        assert not agitator.running_away() and agitator.watch(now, 0, 0) == names.OK
         assert agitator.left(now, 0) >= 1 << 27, "nothing will time out"
         agitator.step(now)
 
@@ -137,13 +137,13 @@ def test_what_is_left_is_the_time_to_the_next_edge_or_verdict(start):
     assert left(0) == 600 and left(595) == 5
     agitator.step(fold(start + 600))
     assert left(600) == 200 and left(795) == 5, "the base should have moved by then"
-    assert agitator.watch(fold(start + 650), names.MOTION) == names.OK
+    assert agitator.watch(fold(start + 650), names.MOTION, 0) == names.OK
     assert left(650) == left(650, names.MOTION) == 200, "the end of the pulse"
     agitator.step(fold(start + 850))
     assert left(850) == 350
-    agitator.watch(fold(start + 900), names.MOTION)
+    agitator.watch(fold(start + 900), names.MOTION, 0)
     assert left(900, names.MOTION) == 300 and left(900) == 300
-    agitator.watch(fold(start + 1000), names.MOTION)
+    agitator.watch(fold(start + 1000), names.MOTION, 0)
     assert left(1000, names.MOTION) == 200
     assert left(1150, names.MOTION) == 50
     agitator.stop()
@@ -151,7 +151,7 @@ def test_what_is_left_is_the_time_to_the_next_edge_or_verdict(start):
     agitator.start(fold(start))
     for ms in range(0, 2755, 5):
         agitator.step(fold(start + ms))
-        agitator.watch(fold(start + ms), names.MOTION if agitator.drive else 0)
+        agitator.watch(fold(start + ms), names.MOTION if agitator.drive else 0, 0)
     assert agitator.done and left(2750) >= 1 << 27
 
 
@@ -179,7 +179,8 @@ def watch(moving_at, start=0, end=4000, **options):
     agitator.start(fold(start))
     found = []
     for now in range(0, end, 5):
-        code = agitator.watch(fold(start + now), moving_at(now, agitator.drive))
+        moving = names.MOTION if moving_at(now, agitator.drive) else 0
+        code = agitator.watch(fold(start + now), moving, 0)
         agitator.step(fold(start + now))
         if code:
             found.append((now, code))
@@ -224,24 +225,41 @@ def test_movement_that_a_pulse_goes_on_with_is_timed_from_its_end():
 @pytest.mark.parametrize("start", [0, (1 << 30) - 100, (1 << 29) - 100])
 def test_a_base_that_moves_at_rest_runs_away_at_every_clock(start):
     agitator = Agitator(Options())
-    found = [now for now in range(0, 1000, 5) if agitator.watch(fold(start + now), names.MOTION) == RUNAWAY]
+    found = [
+        now for now in range(0, 1000, 5) if agitator.watch(fold(start + now), names.MOTION, 0) == RUNAWAY
+    ]
     assert found[0] == 300
     assert agitator.running_away()
-    agitator.watch(fold(start + 1000), 0)
+    agitator.watch(fold(start + 1000), 0, 0)
     assert not agitator.running_away()
+
+
+def test_movement_that_is_about_to_end_has_not_lasted():
+    agitator = Agitator(Options())
+    assert not agitator.watch(0, names.MOTION, 0)
+    assert not agitator.watch(300, names.MOTION, names.MOTION | names.COVER)
+    assert agitator.watch(305, names.MOTION, names.COVER) == RUNAWAY, "it did not end"
+
+
+def test_movement_that_is_about_to_be_seen_came_in_time():
+    agitator = Agitator(Options())
+    agitator.start(0)
+    agitator.step(600)
+    assert not agitator.watch(800, 0, names.MOTION)
+    assert agitator.watch(805, 0, names.COVER) == STALLED, "it was a glitch"
 
 
 def test_movement_that_pauses_is_timed_anew():
     agitator = Agitator(Options())
     for now in range(0, 5000, 5):
-        assert not agitator.watch(now, 0 if now % 300 == 295 else names.MOTION)
+        assert not agitator.watch(now, 0 if now % 300 == 295 else names.MOTION, 0)
 
 
 @pytest.mark.parametrize("options", [{"motion": False}, {"lever": True}])
 def test_without_the_sensor_or_with_the_lever_movement_says_nothing(options):
     agitator = Agitator(Options(**options))
     for now in range(0, 2000, 5):
-        assert not agitator.watch(now, names.MOTION)
+        assert not agitator.watch(now, names.MOTION, 0)
         assert agitator.left(now, names.MOTION) > 100000
     assert watch(lambda now, drive: False, **options) == []
 
@@ -253,7 +271,7 @@ def test_once_stopped_nothing_is_missed_and_nothing_runs_out():
     assert agitator.left(600, 0) == 200
     agitator.stop()
     assert agitator.left(600, 0) > 100000
-    assert not agitator.watch(900, 0)
+    assert not agitator.watch(900, 0, 0)
 
 
 def test_ticks_of_the_edge_wrap():

@@ -13,11 +13,12 @@ from shaker.ticks import ticks_add, ticks_diff
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
 _F_AGITATOR_RUNAWAY = const(9)
 _F_AGITATOR_STALLED = const(8)
+_MOTION = const(0x1000)
 _OK = const(0)
 
 PULSES = const(3)  # the law's number, not a setting
-STALL_MS = const(200)
-RUNAWAY_MS = const(300)
+_STALL_MS = const(200)
+_RUNAWAY_MS = const(300)
 _LATE_MS = const(10)  # an edge later than this moves the rest, so that the knocks stay even
 
 _LONG = const(1 << 28)  # ms: never
@@ -78,7 +79,7 @@ class Agitator:
         at = self._edge if late <= _LATE_MS else now
         if stage == _TRAVEL or stage == _GAP:
             self._stage = _PULSE
-            self._edge = ticks_add(at, self._pulse_ms)
+            ms = self._pulse_ms
             self._pulse_at = now
             self._watching = self._motion
             self.begun += 1
@@ -88,33 +89,39 @@ class Agitator:
             self.drive = False
             if self.begun < PULSES:
                 self._stage = _GAP
-                self._edge = ticks_add(at, self._gap_ms)
+                ms = self._gap_ms
             else:
                 self._stage = _SETTLE
-                self._edge = ticks_add(at, self._settle_ms)
+                ms = self._settle_ms
                 self.pulsing = False
         else:
             self._stage = _REST
             self.done = True
+            return
+        self._edge = ticks_add(at, ms)
 
-    def watch(self, now, moving):
-        """Compare the base's movement (0 = still) with the drive. Returns names.OK or a fault code."""
+    def watch(self, now, levels, counting):
+        """Compare the base's movement with the drive. Returns names.OK or a fault code.
+
+        levels: settled inputs; counting: those on their way to the other level: theirs has not lasted.
+        """
         if not self._motion:
             return _OK
-        if moving:
+        counting &= _MOTION
+        if levels & _MOTION:
             self._watching = False
             if self.drive:
                 self._moving = False
             elif not self._moving:
                 self._moving = True
                 self._moving_at = now
-            elif ticks_diff(now, self._moving_at) >= RUNAWAY_MS:
+            elif not counting and ticks_diff(now, self._moving_at) >= _RUNAWAY_MS:
                 return _F_AGITATOR_RUNAWAY
-            return _OK
-        self._moving = False
-        if self._watching and ticks_diff(now, self._pulse_at) >= STALL_MS:
-            self._watching = False
-            return _F_AGITATOR_STALLED
+        else:
+            self._moving = False
+            if self._watching and not counting and ticks_diff(now, self._pulse_at) >= _STALL_MS:
+                self._watching = False
+                return _F_AGITATOR_STALLED
         return _OK
 
     def left(self, now, moving):
@@ -125,9 +132,9 @@ class Agitator:
         if self._motion:
             due = _LONG
             if moving and self._moving:
-                due = ticks_diff(self._moving_at, now) + RUNAWAY_MS
+                due = ticks_diff(self._moving_at, now) + _RUNAWAY_MS
             elif self._watching:
-                due = ticks_diff(self._pulse_at, now) + STALL_MS
+                due = ticks_diff(self._pulse_at, now) + _STALL_MS
             if due < left:
                 left = due
         return left

@@ -651,7 +651,7 @@ class Journal:
             queue.drop(1)
 
     def mark(self, what, t_s=0, t_ms=0):
-        """Write a mark, _MARK_ALIVE or _MARK_CLEAN, at t_s seconds and t_ms ms since boot. Raises OSError."""
+        """Write a mark (record.MARK_*) at t_s seconds and t_ms ms since boot. Raises OSError."""
         self._look_again()
         if self.newest is None:
             return

@@ -198,7 +198,7 @@ class Round:
         if not levels & _DOME:
             self._watch_dome()
         if (levels | toggled) & _MOTION or self.state.phase == _SHAKING:
-            code = self.agitator.watch(now, levels & _MOTION)
+            code = self.agitator.watch(now, levels, inputs.counting)
             if code:
                 self.fault(code)
         self._follow(now, levels)
@@ -215,7 +215,7 @@ class Round:
         """
         levels = inputs.levels
         if toggled & _MOTION:
-            code = self.agitator.watch(now, levels & _MOTION)
+            code = self.agitator.watch(now, levels, inputs.counting)
             if code:
                 self.fault(code)
         if toggled & _KEYS:
