@@ -94,6 +94,18 @@ def test_each_session_has_another_nonce_and_ends_the_one_before(talk):
     assert talk.done == []
 
 
+def test_no_nonce_comes_twice_though_the_generator_says_the_same():
+    """Over restarts too: what was recorded on the line would count again."""
+    seen = set()
+    for boot in (1, 2, 0xFFFFFFFF):
+        talk = Talk()
+        talk.bench.journal.boot = boot
+        talk.bench.link.session._random = bytes
+        seen.update(talk.hello()["nonce"] for _ in range(3))
+    assert len(seen) == 9
+    assert {len(nonce) for nonce in seen} == {32}
+
+
 @pytest.mark.parametrize(
     ("cmd", "args", "does"),
     [

@@ -16,7 +16,6 @@ from shaker import lines
 from shaker.version import VERSION
 
 _BLOCK = const(64)  # of SHA-256
-_NONCE_SIZE = const(16)  # bytes; twice as many hex digits
 _MAC_DIGITS = const(16)
 _U32 = 0xFFFFFFFF
 _AT_MAX = 4102444799  # the last second of 2099: a device that adds its uptime stays below 2^32
@@ -134,16 +133,15 @@ class Session:
 
     def step(self):
         """Do one bounded piece of a running verify; return the text of its reply when done, else None."""
-        digest = None
         try:
             digest = self._verifier.step()
             if digest is None:
                 return None
-            answer = '"ok":{"ver":%s,"sha256":"%s"}' % (lines.quoted(VERSION), digest)
+            digest = '"%s"' % digest
         except OSError:  # a file that cannot be read is not the known program
-            answer = '"ok":{"ver":%s,"sha256":null}' % lines.quoted(VERSION)
+            digest = "null"
         self.verifying = False
-        self._reply = _answer(self._last, answer)
+        self._reply = _answer(self._last, '"ok":{"ver":%s,"sha256":%s}' % (lines.quoted(VERSION), digest))
         return self._reply
 
     def _refuse(self, body, mac, thing):
@@ -209,14 +207,15 @@ class Session:
         return _error(code) if code else _DONE
 
     def _hello(self):
-        self._nonce = binascii.hexlify(self._random(_NONCE_SIZE))
         self.opened += 1
+        # Without its radio the chip has no entropy to speak of: boot and session alone make a nonce unique.
+        self._nonce = b"%016x" % (self._journal.boot << 32 | self.opened) + binascii.hexlify(self._random(8))
         return '"ok":' + lines.hello(
             self._device,
             self._journal,
             self._settings,
             VERSION,
-            "%d.%d.%d" % tuple(sys.implementation.version[:3]),
+            "%d.%d.%d" % sys.implementation.version[:3],
             str(self._nonce, "ascii"),
         )
 
