@@ -82,27 +82,25 @@ def main():
 
 def guard(error):
     """Make everything safe, record `error`, and restart."""
-    boot.safe()
-    sys.print_exception(error)
-    if app:
-        try:
+    try:
+        boot.safe()
+        sys.print_exception(error)
+        if app:
             if isinstance(error, KeyboardInterrupt) and app.may_be_serviced():
                 boot.machine.RTC().memory(_BENCH)  # first: the journal may be what is broken
                 app.stop()
             else:
                 app.crash(type(error).__name__, place(error))
-        except Exception as second:  # the record may fail; the restart may not
-            sys.print_exception(second)
-    time.sleep_ms(_RESTART_MS if app else _NO_APP_MS)
-    boot.machine.reset()
+        time.sleep_ms(_RESTART_MS if app else _NO_APP_MS)
+    except Exception as second:  # the record may fail; the restart may not
+        sys.print_exception(second)
+        time.sleep_ms(_RESTART_MS)
+    finally:  # after a second Ctrl-C too: no reason to end in the REPL
+        boot.machine.reset()
 
 
 try:
     main()
     sys.path[:] = boot.path  # the technician's
 except BaseException as fatal:
-    while True:
-        try:
-            guard(fatal)
-        except KeyboardInterrupt:  # another one: no reason to end in the REPL
-            pass
+    guard(fatal)
