@@ -326,6 +326,20 @@ def test_a_function_that_went_away_is_seen(tree):
     assert len(references.wrong(tree, ["firmware/x.md"])) == 1
 
 
+@pytest.mark.parametrize(
+    ("page", "folder", "named"),
+    [
+        ("firmware/README.md", "firmware/shaker", "`{stem}`"),
+        ("tools/README.md", "tools/shakerctl", "(shakerctl/{stem}.py)"),
+    ],
+)
+def test_the_page_of_a_folder_says_what_each_of_its_modules_owns(page, folder, named):
+    rows = [line for line in (interpreter.ROOT / page).read_text().splitlines() if line.startswith("|")]
+    for path in (interpreter.ROOT / folder).glob("*.py"):
+        if path.stem != "__init__":
+            assert sum(named.format(stem=path.stem) in row for row in rows) == 1, path
+
+
 def test_every_row_of_the_table_has_its_constant():
     """The names after TRANSITIONS are as many as its rows: what the diagram prints is what the round uses."""
     tree = ast.parse(ROUND)
