@@ -4,8 +4,6 @@
 #define MICROPY_HW_MCU_NAME "ESP32-WROOM-32E"
 
 // A gaming device has no radio: it talks over its UART alone.
+#define MICROPY_PY_NETWORK_WLAN (0)
 #define MICROPY_PY_BLUETOOTH (0)
 #define MICROPY_PY_ESPNOW (0)
-
-// A ROMFS image in the partition `romfs` is mounted at /rom, so that a release can be replaced without a build.
-#define MICROPY_VFS_ROM (1)
