@@ -129,7 +129,7 @@ def test_damaged_settings_give_way_to_a_whole_file_and_to_nothing_less(served, r
     to_bench(served)
     with usb.Usb(served.usb, voice.Voice(True, True)) as link:
         link.take()
-        folder = provision.Place(link, slot_of(releases["one"])).folder
+        folder = provision.Place(link).folder
         link.exec(f"with open('{folder}/settings.json', 'w') as f: print(f.write('{{'))")
     done = shakerctl("provision", "--port", served.usb, "--yes", "--set", "table=T2")
     assert (done.code, "damaged" in done.err, done.err.count("\n")) == (1, True, 1), done
