@@ -301,10 +301,10 @@ def test_the_power_cut_in_the_switch_itself(in_bench, releases):
     board = in_bench
     with usb.Usb(board.usb, voice.Voice()) as link:
         link.take()
-        link.patience_s = 1
 
         def cut(what):
             if what == "rename /current":
+                link.patience_s = 1
                 board.order(root_cut=1)
 
         link.before_each = cut
@@ -389,8 +389,8 @@ def test_a_command_that_fails_starts_the_shaker_it_stopped(served, releases, mon
     served.set(service="on")
     served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
     refused(shakerctl("deploy", "--port", served.usb, "--image", releases["two"], "--yes"), "No space")
-    assert served.resets == ["reset", "reset"]
     served.expect(f"running from /{slot_of(releases['one'])}".encode(), 2)
+    assert served.resets == ["reset", "reset"]
 
 
 def test_a_shaker_that_cannot_be_started_again_is_said_to_be_stopped(in_bench, releases, monkeypatch):
