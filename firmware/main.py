@@ -6,11 +6,13 @@ a restart: never in a REPL with a live output. The REPL is reached on purpose on
 and without a watchdog, for a technician's mpremote. So does a program that does not match its manifest.
 
 MicroPython looks for most of its own modules in sys.path first, for io and time, but not for sys. More than
-".frozen" is in it only while `boot` and `shaker` are looked for, and neither imports anything by it.
+".frozen" is in it only while `boot` and `shaker` are looked for, and neither imports anything by it. What is
+frozen comes before files: the port puts a /boot.py of its own into each file system it makes.
 """
 
 import sys
 
+sys.path.insert(0, ".frozen")
 import boot
 
 sys.path[:] = [".frozen"]  # no file, in / or in /lib, may be imported instead of what is built in or frozen
@@ -27,20 +29,20 @@ _NO_APP_MS = const(5000)  # the firmware did not even start: no watchdog runs
 
 
 def program_folder():
-    """Import `shaker` and return the folder it is in: the one /current names, else where the port looks.
+    """Import `shaker` and return the folder it is in: what /current names, ".frozen", or where a copy lies.
 
     Its modules need no path afterwards: they are looked for in the package.
     """
+    sys.path[:] = boot.path
     try:
         with open("/current") as f:
-            folder = "/" + f.read().strip()
+            sys.path.insert(0, "/" + f.read().strip())
     except OSError:
-        folder = None
-    sys.path[:] = [folder, ".frozen"] if folder else boot.path
+        pass
     import shaker
 
     sys.path[:] = [".frozen"]
-    return folder or "/".join(shaker.__file__.split("/")[:-2]) or "."
+    return shaker.__path__[:-7] or "."
 
 
 def place(error):
@@ -60,7 +62,7 @@ def main():
     note = boot.machine.RTC()
     if note.memory() == _BENCH:
         note.memory(b"")
-        print("bench: the shaker does not run, outputs off; reset to start it")
+        print("bench: nothing runs, all off; reset to start the shaker")
         return
     program = program_folder()
     from shaker import integrity
@@ -84,12 +86,12 @@ def guard(error):
     """Make everything safe, record `error`, and restart."""
     try:
         boot.safe()
-        sys.print_exception(error)
-        if app:
-            if isinstance(error, KeyboardInterrupt) and app.may_be_serviced():
-                boot.machine.RTC().memory(_BENCH)  # first: the journal may be what is broken
-                app.stop()
-            else:
+        if app and isinstance(error, KeyboardInterrupt) and app.may_be_serviced():
+            boot.machine.RTC().memory(_BENCH)  # first: the journal may be what is broken
+            app.stop()
+        else:
+            sys.print_exception(error)
+            if app:
                 app.crash(type(error).__name__, place(error))
         time.sleep_ms(_RESTART_MS if app else _NO_APP_MS)
     except Exception as second:  # the record may fail; the restart may not
@@ -101,6 +103,6 @@ def guard(error):
 
 try:
     main()
-    sys.path[:] = boot.path  # the technician's
+    sys.path[:] = boot.path[1:]  # the technician's: as the port made it
 except BaseException as fatal:
     guard(fatal)

@@ -133,7 +133,7 @@ def test_damaged_settings_give_way_to_a_whole_file_and_to_nothing_less(served, r
     to_bench(served)
     with usb.Usb(served.usb, voice.Voice(True, True)) as link:
         link.take()
-        folder = provision.Place(link, slot_of(releases["one"])).folder
+        folder = provision.Place(link).folder
         link.exec(f"with open('{folder}/settings.json', 'w') as f: print(f.write('{{'))")
     done = shakerctl("provision", "--port", served.usb, "--yes", "--set", "table=T2")
     assert (done.code, "damaged" in done.err, done.err.count("\n")) == (1, True, 1), done
@@ -331,10 +331,10 @@ def test_the_power_cut_in_the_switch_itself(in_bench, releases):
     board = in_bench
     with usb.Usb(board.usb, voice.Voice()) as link:
         link.take()
-        link.patience_s = 1
 
         def cut(what):
             if what == "rename /current":
+                link.patience_s = 1
                 board.order(root_cut=1)
 
         link.before_each = cut
@@ -419,8 +419,8 @@ def test_a_command_that_fails_starts_the_shaker_it_stopped(served, releases, mon
     served.set(service="on")
     served.wait(lambda seen: seen["out"]["dome_lock"] == "off")
     refused(shakerctl("deploy", "--port", served.usb, "--image", releases["two"], "--yes"), "No space")
-    assert served.resets == ["reset", "reset"]
     served.expect(f"running from /{slot_of(releases['one'])}".encode(), 2)
+    assert served.resets == ["reset", "reset"]
 
 
 def test_a_shaker_that_cannot_be_started_again_is_said_to_be_stopped(in_bench, releases, monkeypatch):

@@ -101,12 +101,9 @@ from shaker.files import Files
 print(integrity.check(Files("/flash")), rules.__file__, sorted(rules.winning((1, 1, 1)).items()))
 """
 
-ROM = MOUNT.replace("VfsLfs2(Chip(file.read()))", "VfsRom(file.read())").replace("littlefs.img", "romfs.img")
 
-
-@pytest.mark.parametrize("script", [MOUNT, ROM], ids=["littlefs", "romfs"])
-def test_a_real_micropython_runs_from_the_image(built, script):
-    said = interpreter.run(script, str(built[0]), path=(), heap_bytes=16_000_000)
+def test_a_real_micropython_runs_from_the_image(built):
+    said = interpreter.run(MOUNT, str(built[0]), path=(), heap_bytes=16_000_000)
     assert said.startswith("None /flash/shaker/rules.mpy [('colour3', 7)")
 
 

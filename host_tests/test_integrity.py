@@ -107,16 +107,25 @@ def test_hashes_that_are_no_hashes_are_an_altered_file(tmp_path):
     assert check(files) == "a.py"
 
 
-def test_a_missing_manifest_is_named_unless_the_program_is_frozen(tmp_path):
+def test_a_missing_manifest_is_named(tmp_path):
     files = deploy(tmp_path)
     (tmp_path / manifest.NAME).unlink()
     assert check(files) == manifest.NAME
-    frozen = tmp_path / "frozen"
-    frozen.mkdir()
-    assert check(Files(str(frozen))) is None
-    assert check(Files(str(tmp_path / "nowhere"))) is None
-    (frozen / manifest.NAME).write_bytes(b"{")
-    assert check(Files(str(frozen))) == manifest.NAME
+    assert check(Files(str(tmp_path / "nowhere"))) == manifest.NAME
+
+
+@pytest.fixture
+def around(tmp_path, monkeypatch):
+    """A root with files that a frozen program has nothing to do with, one in a folder of its own name."""
+    (tmp_path / ".frozen").mkdir()
+    for path in ("boot.py", "stray.py", ".frozen/stray.py", ".frozen/" + manifest.NAME):
+        (tmp_path / path).write_bytes(b"{")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_to_a_frozen_program_no_file_matters(around):
+    assert check(Files(".frozen")) is None
 
 
 def test_the_manifest_is_the_same_bytes_in_any_order():
@@ -193,10 +202,10 @@ def test_a_file_that_cannot_be_read_is_altered_and_has_no_digest(tmp_path, how):
     assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE, "1.0.0")
 
 
-def test_a_frozen_program_answers_with_its_version(tmp_path):
+def test_a_frozen_program_answers_with_its_version(around):
     from shaker.version import VERSION
 
-    assert answer(Verifier(Files(str(tmp_path))), NONCE)[0] == manifest.digest({}, NONCE, VERSION)
+    assert answer(Verifier(Files(".frozen")), NONCE)[0] == manifest.digest({}, NONCE, VERSION)
 
 
 ON_MICROPYTHON = """
@@ -216,20 +225,20 @@ for folder in sys.stdin.read().split():
 """
 
 
-def test_micropython_agrees(tmp_path):
-    folders = [tmp_path / name for name in ("good", "altered", "extra", "nonsense", "frozen")]
-    for folder in folders:
+def test_micropython_agrees(around):
+    folders = [around / name for name in ("good", "altered", "extra", "nonsense", ".frozen")]
+    for folder in folders[:-1]:
         folder.mkdir()
-        if folder.name != "frozen":
-            deploy(folder)
+        deploy(folder)
     (folders[1] / "shaker/app.mpy").write_bytes(b"")
     (folders[2] / "shaker/round.py").write_bytes(b"")
     (folders[3] / manifest.NAME).write_bytes(b'{"files":7}')
     here = []
-    for folder in folders:
-        files = Files(str(folder))
+    names = [folder.name for folder in folders]
+    for name in names:
+        files = Files(name)
         here += [str(check(files)), answer(Verifier(files), NONCE)[0]]
-    said = interpreter.run(ON_MICROPYTHON, "\n".join(map(str, folders))).splitlines()
+    said = interpreter.run(ON_MICROPYTHON, "\n".join(names), cwd=around).splitlines()
     assert said == here
     assert said[0] == "None" and said[1] == manifest.digest(PROGRAM, NONCE, "1.0.0")
 
@@ -277,3 +286,17 @@ def test_a_file_in_the_folder_of_a_plain_copy_is_named_and_not_imported(tmp_path
     for name in ("binascii", "hashlib", "io", "json", "os", "struct", "time"):
         (tmp_path / (name + ".py")).write_text("print('the file')")
     assert interpreter.run(MAIN, main, path=(), cwd=tmp_path) == ". binascii.py ['.frozen']\n"
+
+
+def test_a_frozen_package_is_known_by_its_path():
+    """What program_folder() goes by, of a package that is frozen into this interpreter."""
+    assert (
+        interpreter.run("import asyncio\nprint(asyncio.__path__)", path=(".frozen",)) == ".frozen/asyncio\n"
+    )
+
+
+def test_a_plain_copy_is_found_where_the_port_looks(tmp_path):
+    main = str(interpreter.FIRMWARE / "main.py")
+    deploy(tmp_path / "lib", image.release_files(interpreter.FIRMWARE))
+    said = interpreter.run(MAIN.replace('"/lib"', '"lib"'), main, path=(), cwd=tmp_path)
+    assert said == "lib None ['.frozen']\n"

@@ -412,7 +412,7 @@ class Told(usb.Usb):
 
     def eval(self, expression, timeout=None):
         """Answer what provision asks."""
-        return {"_at[0]": "/data", "_now()": (self.in_force, False)}[expression]
+        return {"_program()": "/fw-00000000", "_at[0]": "/data", "_now()": (self.in_force, False)}[expression]
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ def test_firmware_of_another_release_is_told_from_a_wrong_setting(more, less, wo
     have.update({more: 1} if more else {})
     have.pop(less, None)
     with pytest.raises(trouble.Trouble, match=word) as refused:
-        place = provision.Place(Told(have), "fw-00000000")
+        place = provision.Place(Told(have))
         place.put(place.in_force(True), {"duty": 50})
     assert (more or less) in str(refused.value)
 

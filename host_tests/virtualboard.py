@@ -9,8 +9,8 @@ where its ports are and takes live.py's orders as JSON lines on standard input.
     board.seen                 what the table looks like: live.py's view, always the newest
     board.wait(condition)      until condition(seen) holds
 
-Where the board differs from a real one stands in virtualchip.py. There are no ROMFS and no application
-partitions; partitions are tested by the image's own tests, and by `data` here.
+Where the board differs from a real one stands in virtualchip.py. There is no application partition;
+partitions are tested by the image's own tests, and by `data` here.
 """
 
 from __future__ import annotations
@@ -94,7 +94,8 @@ class VirtualBoard:
 
     blocks: of `/`. data: blocks of the data partition, 0 = none, as on the stock image. version, machine,
     platform: what MicroPython says it is. image: a file that keeps the flash over runs. log: a file that
-    receives every flash operation of `/`. vanish: the USB port goes and comes back at each reset.
+    receives every flash operation of `/`. vanish: the USB port goes and comes back at each reset. frozen: a
+    ROMFS image of what is frozen into MicroPython, boot.py and main.py with it.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class VirtualBoard:
         image: Path | None = None,
         log: Path | None = None,
         vanish: bool = False,
+        frozen: Path | None = None,
         rate: float = 1,
     ):
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,6 +138,7 @@ class VirtualBoard:
             "platform": platform,
             "image": str(image) if image else None,
             "log": str(log) if log else None,
+            "frozen": str(frozen) if frozen else None,
             "rate": rate,
         }
         stdin, self._to_chip = os.pipe()

@@ -6,8 +6,11 @@ Owns the boot sequence, the REPL (friendly, raw, raw-paste), the file system `/`
 and what makes the rest of this interpreter look like the board's; the hardware is the fakes'. The fakes are
 imported before `/` becomes the device's, so nothing of the host can be seen from it.
 
-Unlike the real port: no ROMFS partition, no NVS, no Wi-Fi, print() ends lines with \\n alone, and Ctrl-C is
-noticed where the program sleeps or reads the clock.
+A product image is the option `frozen`: a ROMFS image of what is frozen into it, mounted at /.frozen-image;
+the program reads ".frozen" for that, in sys.path and in the package's __path__.
+
+Unlike the real port: that mount is seen in `/`, no NVS, no Wi-Fi, print() ends lines with \\n alone, and
+Ctrl-C is noticed where the program sleeps or reads the clock.
 """
 
 import builtins
@@ -29,10 +32,13 @@ _WINDOW = 1024  # of raw paste
 _SPINS = 40  # readings of the clock without a sleep that let 1 ms pass
 _IDLE_MS = 5
 _OPEN_FILES = 16
+_IMAGE = "/.frozen-image"
+_PORTS_BOOT = "# the port puts a file such as this one into each file system it makes\n"
 _BANNER = 'MicroPython v%d.%d.%d on 2025-08-09; %s\r\nType "help()" for more information.\r\n'
 _ROM = "ets Jul 29 2019 12:21:46\r\n\r\nrst:0x%x,boot:0x13 (SPI_FAST_FLASH_BOOT)\r\n"
 
 real_open = builtins.open
+real_import = builtins.__import__
 _MODULES = {}
 
 
@@ -198,12 +204,49 @@ class Implementation:
         self._mpy = sys.implementation._mpy
 
 
+class FrozenPath:
+    """The list sys.path of a product image."""
+
+    def __getitem__(self, at):
+        return [".frozen" if place == _IMAGE else place for place in sys.path][at]
+
+    def __setitem__(self, at, value):
+        path = self[:]
+        path[at] = value
+        sys.path[:] = [_IMAGE if place == ".frozen" else place for place in path]
+
+    def insert(self, at, place):
+        """As list.insert()."""
+        self[at:at] = [place]
+
+
+class FrozenPackage:
+    """What a statement `import package` sees of a frozen one."""
+
+    def __init__(self, module):
+        self._module = module
+        self.__path__ = ".frozen" + module.__path__[len(_IMAGE) :]
+
+    def __getattr__(self, name):
+        return getattr(self._module, name)
+
+
+def import_frozen(name, *more):
+    """The built-in __import__ of a product image; `more`: globals, locals, names to import from it, level."""
+    module = real_import(name, *more)
+    if (len(more) < 3 or not more[2]) and getattr(module, "__path__", "").startswith(_IMAGE):
+        return FrozenPackage(module)
+    return module
+
+
 class FakeSys:
     """The module sys of that image; what it does not say is this interpreter's."""
 
-    def __init__(self, platform, implementation):
+    def __init__(self, platform, implementation, frozen):
         self.platform = platform
         self.implementation = implementation
+        if frozen:
+            self.path = FrozenPath()
 
     def __getattr__(self, name):
         return getattr(sys, name)
@@ -264,7 +307,11 @@ class Board:
         implementation = Implementation(options["version"], options["machine"])
         self._banner = _BANNER % (tuple(options["version"]) + (options["machine"],))
         modules = sys.modules  # type: dict
-        modules["sys"] = FakeSys(options["platform"], implementation)
+        self._frozen = None
+        if options["frozen"]:
+            with real_open(options["frozen"], "rb") as file:
+                self._frozen = vfs.VfsRom(file.read())
+        modules["sys"] = FakeSys(options["platform"], implementation, self._frozen)
         modules["target_wiring"] = TargetWiring(self.world)
         for name in list(sys.modules):
             if name == "shaker" or name.startswith("shaker."):
@@ -336,7 +383,7 @@ class Board:
         for name in list(sys.modules):
             if name not in _MODULES:
                 del sys.modules[name]
-        sys.path[:] = ["", ".frozen", "/lib"]
+        sys.path[:] = ["", _IMAGE if self._frozen else ".frozen", "/lib"]
         worlds.install(self.world)
         self._place = {"__name__": "__main__"}
         gc.collect()
@@ -347,10 +394,17 @@ class Board:
             self._wires.append(wire)
         wire = Wire(self.root)
         self._wires.append(wire)
-        if self.root.programs == 0 and self.root.data[:4] == b"\xff\xff\xff\xff":
-            vfs.VfsLfs2.mkfs(wire)  # as the port does with a partition it finds blank
+        blank = self.root.programs == 0 and self.root.data[:4] == b"\xff\xff\xff\xff"
+        if blank:
+            vfs.VfsLfs2.mkfs(wire)  # as the port does with a partition it finds so
         vfs.mount(vfs.VfsLfs2(wire), "/")
         __import__("os").chdir("/")
+        if blank:
+            with open("/boot.py", "w") as f:
+                f.write(_PORTS_BOOT)
+        if self._frozen:
+            vfs.mount(self._frozen, _IMAGE)
+            builtins.__import__ = import_frozen
 
     def end(self):
         """Drop every mount without writing."""
@@ -365,7 +419,8 @@ class Board:
                     pass
         for i in range(_OPEN_FILES):
             self._opened[i] = None
-        for place in ("/data", "/"):
+        builtins.__import__ = real_import
+        for place in ("/data", _IMAGE, "/"):
             try:
                 vfs.umount(place)
             except OSError:
@@ -425,9 +480,9 @@ class Board:
                 self.friendly_repl()
 
     def script(self, name):
-        """Run a file of the root, if it exists."""
+        """Run what is frozen by this name, else the file of the root, if there is one."""
         try:
-            with open("/" + name) as f:
+            with open((_IMAGE if self._frozen else "") + "/" + name) as f:
                 text = f.read()
         except OSError:
             return True

@@ -8,7 +8,8 @@ calls `../boot.py` and `../main.py`. Those two are also right when another slot'
 deployment replaces them one by one, and may be interrupted in between. Nothing else outside the slot is ever
 imported: main.py sees to that.
 Must import nothing that is itself to be checked, and must never raise for what it finds on the file system.
-A program frozen into the MicroPython image has no files: then the image itself is what vouches for it.
+A program frozen into the MicroPython image is in the folder `.frozen`, where no file can be imported from:
+then the image itself is what vouches for it. What lies in `/` does not matter to it.
 """
 
 import binascii
@@ -22,6 +23,7 @@ MANIFEST = "manifest.json"
 _CHUNK = const(512)
 _DEPTH = const(4)
 _SLOT = const("fw-")
+_FROZEN = const(".frozen")
 _SCRIPTS = ("../boot.py", "../main.py", "../boot")  # no folder `boot`: main.py would import it
 
 
@@ -51,10 +53,13 @@ def _is_slot(root):
 def program_files(root):
     """Return the paths, relative to folder `root`, of all program files in it, sorted."""
     found = []
-    _walk(root, "", _DEPTH, found)
+    if root != _FROZEN:  # a folder of that name would be no part of it
+        _walk(root, "", _DEPTH, found)
     if _is_slot(root):
         names = _names(root + "/..")
-        found.extend([path for path in _SCRIPTS if path[3:] in names])
+        for path in _SCRIPTS:
+            if path[3:] in names:
+                found.append(path)
     found.sort()
     return found
 
@@ -90,11 +95,11 @@ def check(files):
     Otherwise the path of the first file, in sorted order, that is altered, missing or not in the manifest;
     "manifest.json" when that is missing or nonsense.
     """
+    if files.root == _FROZEN:
+        return None
     found = program_files(files.root)
     hashes = _manifest(files)
     if hashes is None:
-        if not found and files.size(MANIFEST) < 0:
-            return None  # frozen
         return MANIFEST
     buf = bytearray(_CHUNK)
     for path in sorted(set(found) | set(hashes)):

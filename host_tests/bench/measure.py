@@ -24,6 +24,7 @@ import counting
 import interpreter
 import simulated
 from interpreter import FIRMWARE, HERE, MICROPYTHON
+from romfs import romfs_image
 from shakerctl import image
 
 ROOT = HERE.parent
@@ -206,7 +207,7 @@ def _heap_run(parent, name, from_rom):
     code = "import heap\nheap.run()"
     path = [BENCH, HERE / "fakes", HERE, ".frozen"]
     if from_rom:
-        (folder / "romfs.img").write_bytes(image.romfs_image(files))
+        (folder / "romfs.img").write_bytes(romfs_image(files))
         code = (
             'import sys, vfs\nrom = open("romfs.img", "rb").read()\n'
             'vfs.mount(vfs.VfsRom(rom), "/rom")\nsys.path.insert(0, "/rom")\n' + code

@@ -102,6 +102,11 @@ def parser() -> argparse.ArgumentParser:
     sub = command("verify", "compare the program in a running shaker with a known release", _verify)
     _uart_options(sub, key=False)
     _release_option(sub)
+    sub.add_argument(
+        "--frozen",
+        action="store_true",
+        help="the program is in the MicroPython image: it answers for the release's version alone",
+    )
     sub.add_argument("--json", action="store_true", help="the result as JSON on standard output")
 
     sub = command("bench-test", "prove at the bench that a board is wired right", _bench_test)
@@ -162,7 +167,7 @@ def _deploy(args: argparse.Namespace) -> int:
     this = release.load(args.image)
     with Usb(args.port, voice) as usb:
         usb.take()
-        done = deploy(usb, this, voice, lambda: found is None or provision.put_whole(usb, this.slot, found))
+        done = deploy(usb, this, voice, lambda: found is None or provision.put_whole(usb, found))
     copied = f"{len(done['copied'])} files copied" if done["copied"] else "nothing to copy"
     voice.result(
         done, f"{this.version} runs from {done['slot']} ({copied}, every SHA-256 compared on the board)."
@@ -209,7 +214,7 @@ def _verify(args: argparse.Namespace) -> int:
     from shakerctl import release
     from shakerctl.verify import verify
 
-    return verify(args.port, release.load(args.image), _voice(args))
+    return verify(args.port, release.load(args.image), args.frozen, _voice(args))
 
 
 def _bench_test(args: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from shakerctl.deploy import HELPERS
+from shakerctl.deploy import FROZEN, Disk
 from shakerctl.firmware import names
 from shakerctl.trouble import Trouble
 from shakerctl.usb import Usb
@@ -88,7 +88,7 @@ class Report:
 
     board: str
     firmware: str
-    manifest_sha256: str
+    manifest_sha256: str  # "frozen" for a program in the image
     started: str
     by: str  # operator or loopback
     parts: tuple[str, ...]  # what a complete test consists of
@@ -126,6 +126,18 @@ class Failed(Exception):
     """A part failed in a way that makes the next ones senseless or unsafe."""
 
 
+def _firmware(usb: Usb, disk: Disk, program: str) -> tuple[str, str]:
+    """Return version and manifest's SHA-256 of the program in that folder; "frozen" for one without."""
+    if program == FROZEN:
+        usb.exec("from shaker.version import VERSION")
+        return usb.eval("VERSION"), "frozen"
+    text = disk.text(program + "/manifest.json")
+    try:
+        return json.loads(text)["version"], hashlib.sha256(text.encode()).hexdigest()
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise Trouble("The firmware on the board has no manifest: `shakerctl deploy` it again.") from None
+
+
 class BenchTest:
     """One run on a board that is ours (usb.take())."""
 
@@ -134,17 +146,9 @@ class BenchTest:
         self.voice = voice
         self.loopback = loopback
         self.patience_s = patience_s
-        usb.exec(HELPERS)
-        slot = usb.eval("_text('/current')").strip()
-        if not slot:
-            raise Trouble("There is no firmware on the board: `shakerctl deploy` it first.")
-        path = f"/{slot}"
-        text = usb.eval(f"_text({path + '/manifest.json'!r})")
-        try:
-            version = json.loads(text)["version"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise Trouble("The firmware on the board has no manifest: `shakerctl deploy` it again.") from None
-        usb.exec(f"import sys\nsys.path.insert(0, {path!r})")
+        disk = Disk(usb)
+        program = disk.program()
+        version, manifest = _firmware(usb, disk, program)
         usb.exec(ONBOARD.read_text("utf-8"))
         facts = usb.eval("bench.facts()")
         found, self.lever, self.motion, self.front_board = facts
@@ -160,8 +164,8 @@ class BenchTest:
             )
         self.report = Report(
             board=usb.ident,
-            firmware=f"{version} ({slot})",
-            manifest_sha256=hashlib.sha256(text.encode()).hexdigest(),
+            firmware=f"{version} ({program.removeprefix('/')})",
+            manifest_sha256=manifest,
             started=datetime.now().astimezone().isoformat(timespec="seconds"),
             by="loopback" if loopback else "operator",
             parts=PARTS[:4] if self.lever else PARTS,

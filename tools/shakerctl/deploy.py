@@ -21,6 +21,7 @@ from shakerctl.voice import Voice
 BLOCK_BYTES = 4096
 CHUNK_BYTES = 1024
 START_S = 60.0
+FROZEN = ".frozen"
 
 # Everything the board is asked to do, in functions, so that one round trip does one thing.
 HELPERS = """
@@ -54,6 +55,14 @@ def _drop(p):
         for x in n: _drop(p + "/" + x)
         os.rmdir(p)
     else: os.remove(p)
+def _program():
+    import sys
+    slot = _text("/current").strip()
+    sys.path.insert(0, ".frozen")
+    if slot: sys.path.insert(0, "/" + slot)
+    try: import shaker
+    except ImportError: return ""
+    return shaker.__path__[:-7] or "."
 def _free():
     s = os.statvfs("/"); return s[0] * s[3]
 """
@@ -71,6 +80,16 @@ class Disk:
     def _do(self, what: str, code: str) -> None:
         self.usb.before_each(what)
         self.usb.exec(code)
+
+    def program(self) -> str:
+        """Return the folder of the program, as main.py does, and let its modules be imported from now on.
+
+        FROZEN for one that is frozen into the MicroPython image.
+        """
+        folder = self.usb.eval("_program()")
+        if not folder:
+            raise Trouble("There is no firmware on the board: `shakerctl deploy` it first.")
+        return folder
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, none when there is no such folder."""

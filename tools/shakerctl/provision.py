@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shakerctl import line, workdays
-from shakerctl.deploy import HELPERS, Disk
+from shakerctl.deploy import Disk
 from shakerctl.firmware import settings
 from shakerctl.trouble import Trouble, Usage
 from shakerctl.usb import RUNNING, Usb
@@ -164,13 +164,14 @@ def _judge(text):
 
 
 class Place:
-    """Where the settings of a board lie whose firmware is in `slot`."""
+    """Where the settings of a board lie, by the firmware on it."""
 
-    def __init__(self, usb: Usb, slot: str):
+    def __init__(self, usb: Usb):
         self.usb = usb
         self.voice = usb.voice
-        usb.exec(f"import sys\nsys.path.insert(0, {'/' + slot!r})")
-        usb.exec(HELPERS + _ON_BOARD)
+        self._disk = Disk(usb)
+        self._disk.program()
+        usb.exec(_ON_BOARD)
         self.folder = usb.eval("_at[0]")
         if self.folder == "/no-data":
             raise Trouble(
@@ -227,10 +228,9 @@ class Place:
         waits = phase if before and phase != "IDLE" else None
         changed = changes(before, found)
         tell(changed, found, self.voice.say)
-        disk = Disk(self.usb)
-        disk.write(f"{self.folder}/settings.tmp", text.encode())
+        self._disk.write(f"{self.folder}/settings.tmp", text.encode())
         ready()
-        disk.rename(f"{self.folder}/settings.tmp", f"{self.folder}/{settings.INCOMING}")
+        self._disk.rename(f"{self.folder}/settings.tmp", f"{self.folder}/{settings.INCOMING}")
         return {"changes": changed, "waits": waits}
 
 
@@ -261,10 +261,10 @@ def when(waits: str | None) -> str:
     return f"Settings are on the board and wait: the shaker is in {waits}; a restart in IDLE takes them in."
 
 
-def put_whole(usb: Usb, slot: str, found: dict[str, Any]) -> None:
-    """Put `found`, from a whole file, beside firmware that was just deployed into `slot`."""
+def put_whole(usb: Usb, found: dict[str, Any]) -> None:
+    """Put `found`, from a whole file, beside firmware that was just deployed."""
     try:
-        place = Place(usb, slot)
+        place = Place(usb)
         usb.voice.say(when(place.put(place.in_force(True), found)["waits"]))
     except Trouble as trouble:
         raise Trouble(f"The firmware is in place, its settings are not. {trouble}") from None
@@ -277,10 +277,7 @@ def provision(
 
     whole: what `found` does not name becomes the default; else it stays as it is. ready: see Place.put().
     """
-    slot = Disk(usb).text("/current").strip()
-    if not slot:
-        raise Trouble("There is no firmware on the board: `shakerctl deploy` it first.")
-    place = Place(usb, slot)
+    place = Place(usb)
     before = place.in_force(whole)
     if not whole:
         kept = {name: value for name, value in before.items() if name != "authorisation"}

@@ -27,7 +27,7 @@ from shakerctl.voice import Voice
 
 PROMPT = b">>> "
 BENCH = b"bench:"
-RUNNING = b"shaker: running from /"
+RUNNING = b"shaker: running from "
 OLDEST = (1, 26)
 BAUD = 115200
 RAW = b"raw REPL; CTRL-B to exit\r\n"
