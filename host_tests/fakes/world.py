@@ -32,6 +32,7 @@ _CAUSES = (POWER_ON, HARD, WATCHDOG, SOFT, DEEP_SLEEP)  # in the order of names.
 _MOTION_BIT = const(1 << 12)
 _PULSES = const(64)
 _SERVO_PERIOD_US = const(20000)
+_SERVO_PHASE_US = const(700)
 
 
 class Restart(BaseException):
@@ -101,6 +102,7 @@ class World:
         self.pwm_duty = [0] * 16
         self.pwm_hz = [0] * 16
         self.pwm_pin = [-1] * 16
+        self.runts = 0  # pulses of a servo that were cut short, by whatever it was
         self.pixels = {}
         self._bite = NEVER
         self._wdt_ms = 0
@@ -433,6 +435,18 @@ class World:
                     high |= 1 << (pin - 32)
         self.reg_in = low
         self.reg_in1 = high
+
+    def servo_left(self, pin):
+        """Return the microseconds left of the servo pulse on `pin`, 0 between two of them.
+
+        The period began where the scans, which come at multiples of 5 ms, meet a pulse of either width.
+        """
+        signal = self.sel[pin]
+        if not (PWM_SIGNAL <= signal < PWM_SIGNAL + 16 and self.oe >> pin & 1):
+            return 0
+        width = self.pwm_duty[signal - PWM_SIGNAL] * _SERVO_PERIOD_US // 65535
+        at = (self.now * 1000 + _SERVO_PHASE_US) % _SERVO_PERIOD_US
+        return width - at if at < width else 0
 
     def _drive_bolt(self, i):
         pin = pins.OUTPUTS[2 + i]
