@@ -575,6 +575,39 @@ def check_boot_leaves_every_output_safe_from_any_state():
         assert off(world) and at == [world.bolt(n) for n in names.OUTPUTS[2:5]], "a bolt moved at boot"
 
 
+def check_a_hung_program_leaves_its_outputs_to_boot():
+    with open(BOOT) as file:
+        text = file.read()
+    defined = "".join(text.rsplit("safe()\n", 1))  # boot.py that makes nothing safe
+    for cause in ("watchdog", "reset"):
+        for boot in (defined, text):
+            world, board = new()
+            board.start_watchdog(2000)
+            board.write(ON | names.FRONT_BOARD | names.ALARM | names.COVER_LOCK, names.COVER_LOCK)
+            if cause == "watchdog":
+                assert refused(WatchdogReset, board.sleep_ms, 5000)
+            else:
+                world.advance(10)
+                assert refused(Restart, machine.reset)
+                at = world.bolt("cover_lock")
+                world.advance(100)  # the chip's start
+                assert world.bolt("cover_lock") > at + 500, "LEDC is not reset"
+            left = names.AGITATOR_ENABLE | names.FRONT_BOARD | names.ALARM | names.COVER_LOCK
+            assert world.outputs & ~names.AGITATOR == left and world.pin_level(pins.COVER_LOCK)
+            world.advance(240)
+            assert not world.outputs & names.AGITATOR, "a pulse of RMT ends by itself"
+            world.restart()
+            exec(boot, {"__name__": "boot"})
+            assert off(world) == (boot is text)
+            assert (world.sel[pins.COVER_LOCK] == 0x100) == (boot is text)
+            board = hardware.Board(Settings())
+            board.write(ON, 0)
+            assert world.pulses == 2 and world.outputs & names.AGITATOR
+            world.advance(300)
+            board.write(0, 0)
+            assert off(world)
+
+
 # -- Lamps ----------------------------------------------------------------------------------------------
 
 
@@ -676,7 +709,7 @@ def check_the_watchdog_bites_when_it_is_fed_late():
         board.feed()
     at = world.now
     assert refused(WatchdogReset, board.sleep_ms, 5000)
-    assert world.now == at + 2001 and off(world)
+    assert world.now == at + 2001 and world.outputs == names.AGITATOR_ENABLE, "GPIO is not reset"
     assert refused(WatchdogReset, board.feed)
     world.restart()
     assert names.CAUSES[hardware.Board(Settings()).cause] == "watchdog"

@@ -9,7 +9,7 @@ import sys
 
 import scenario
 import table
-from shaker import names
+from shaker import names, pins
 
 SHAKEN = "cover\npress start\n"
 BETTING = SHAKEN + "wait until phase=BETTING within 6000\n"
@@ -33,6 +33,7 @@ class Broken(table.Player):
                 self.faults.remove(fault)
                 what(self.table.world)
                 self.drive_after.append([])
+        self.driven_at_the_end = self.table.world.pin_level(pins.COVER_LOCK)
         for trace in self.drive_after:
             trace.append(self.table.world.outputs & names.DRIVE)
         self._checks()
@@ -172,6 +173,27 @@ def check_a_program_that_hangs_in_a_pulse_is_stopped_by_hardware_and_watchdog():
     )
     assert not any(drive & names.AGITATOR for drive in spent[250:]), "the pulse outlived its hardware bound"
     assert len(spent) <= 2001, "the watchdog did not bite"
+
+
+def check_a_program_that_hangs_in_a_drive_drives_on_until_boot():
+    def driven(table):
+        return table.value("phase") == "SHAKING" and table.world.pin_level(pins.COVER_LOCK)
+
+    def hang(world):
+        try:
+            world.advance(5000)
+        finally:
+            left.append(world.pin_level(pins.COVER_LOCK))
+
+    left = []
+    player = run(
+        SHAKEN
+        + "wait until fault=power-lost-in-shake within 9000\nexpect agitator=off alarm=on cover_lock=on\n"
+        "wait 1000",
+        (driven, hang),
+    )
+    assert left == [1], "the chip's reset takes no pin away from PWM"
+    assert player.table.world.bolt("cover_lock") == 1000 and not player.driven_at_the_end
 
 
 def check_a_journal_that_cannot_be_read_is_a_fault_and_no_bolt_moves():

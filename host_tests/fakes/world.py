@@ -8,6 +8,12 @@ Life of a device: `World()` is powered and booting. `power_off()`, `power_on()`;
 without loss of power; machine.reset() and the watchdog leave it held in reset until `boot()`. While it is
 off or held, every call the firmware makes raises PowerCut, Restart or WatchdogReset, none of which is an
 Exception.
+
+What a reset leaves: without power, and in deep sleep, every register is lost. machine.reset(), the watchdog
+(its panic handler) and a panic end in ESP-IDF's esp_restart_noos(), which resets the CPU, timers, SPI and
+UARTs, but neither GPIO nor LEDC nor RMT: pads, levels and routes stay, a servo's pulses go on, a transmission
+of RMT runs to its end. A soft reset leaves everything, too. (On the chip a few of these resets do reset GPIO,
+as after a cache error; boot.py must bear the worse. A brown-out ends either way.)
 """
 
 from micropython import const
@@ -184,7 +190,7 @@ class World:
     def reset(self, cause="reset"):
         """Reset the chip (names.CAUSES says why) and raise Restart; it stays in reset until restart().
 
-        A soft reset leaves every level as it was, as MicroPython's does.
+        What it leaves of the registers: see the module's text.
         """
         number = _CAUSES[names.CAUSES.index(cause)]
         if number == SOFT:
@@ -203,18 +209,21 @@ class World:
     def _reset(self, cause):
         self.cause = cause
         self.line.reset()
-        self.out = 0
-        self.out1 = 0
-        self.oe = 0
-        for i in range(40):
-            self.sel[i] = PLAIN
         for i in range(8):
-            self.rmt_end[i] = NEVER
-            self.rmt_level[i] = 0
-            self.rmt_busy[i] = 0
+            self.rmt_busy[i] = 0  # the driver's own memory, as is the next
         for i in range(16):
-            self.pwm_duty[i] = 0
             self.pwm_pin[i] = -1
+        if cause != HARD and cause != WATCHDOG:
+            self.out = 0
+            self.out1 = 0
+            self.oe = 0
+            for i in range(40):
+                self.sel[i] = PLAIN
+            for i in range(8):
+                self.rmt_end[i] = NEVER
+                self.rmt_level[i] = 0
+            for i in range(16):
+                self.pwm_duty[i] = 0
         self._bite = NEVER
         self.update()
 
