@@ -809,17 +809,21 @@ def check_the_line_is_deaf_without_power_or_uart():
     assert board.uart.read() == b"heard"
 
 
-def check_a_full_transmit_buffer_takes_what_fits():
+def check_a_write_without_room_would_wait():
     world, board = new()
-    taken = 0
-    while True:
-        n = board.uart.write(bytes(300))
-        if n is None:
-            break
-        taken += n
-    assert taken == 1024 + FIFO
+    for _ in range(3):
+        assert board.uart.write(bytes(300)) == 300
+    assert refused(PlantError, board.uart.write, bytes(1024 + FIFO - 900 + 1)), (
+        "the port waits until there is room"
+    )
+    assert board.uart.write(bytes(1024 + FIFO - 900)) == 1024 + FIFO - 900
+    assert refused(PlantError, board.uart.write, b"x")
     world.advance(10)
-    assert board.uart.write(bytes(300)) == 115
+    assert board.uart.write(bytes(115)) == 115
+    world.advance(500)
+    for _ in range(400):  # what the firmware writes in a scan, and the line carries
+        assert board.uart.write(bytes(57)) == 57
+        world.advance(5)
 
 
 # -- Strictness of the fakes ---------------------------------------------------------------------------------

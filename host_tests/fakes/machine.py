@@ -211,7 +211,7 @@ def time_pulse_us(pin, level, timeout_us=1000000):
 
 
 class UART:
-    """machine.UART over world.line. Only UART 2, on the pins of the table; reads and writes never wait."""
+    """machine.UART over world.line. Only UART 2, on the table's pins; no read waits, no write may."""
 
     def __init__(
         self, id, baudrate=115200, bits=8, parity=None, stop=1, tx=-1, rx=-1, rxbuf=256, txbuf=256, timeout=0
@@ -248,7 +248,7 @@ class UART:
         return bytes(buf[:count]) if count else None
 
     def write(self, buf, first=None, second=None):
-        """Take `buf`, its first n bytes (n), or n from an offset (offset, n); return how many, or None."""
+        """Take `buf`, its first n bytes (n), or n from an offset (offset, n); return how many."""
         self._world.alive()
         offset = 0
         n = len(buf)

@@ -20,7 +20,7 @@ from micropython import const
 
 import faketime  # its import changes time: see there
 from line import Line
-from power import PowerCut
+from power import PlantError, PowerCut
 from shaker import names, pins
 
 NEVER = const(1 << 60)
@@ -47,10 +47,6 @@ class Restart(BaseException):
 
 class WatchdogReset(Restart):
     """The watchdog was fed too late, or not at all."""
-
-
-class PlantError(Exception):
-    """The firmware did something that harms or confuses real hardware."""
 
 
 class World:
