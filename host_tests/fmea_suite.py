@@ -141,9 +141,12 @@ def check_a_welded_drive_transistor_cannot_move_the_base_without_the_enable_line
 
 def check_a_bolt_that_jams_is_found_by_the_cover_that_opens():
     # No sensor sees a bolt; what it should have prevented is what is seen.
-    run(
-        BETTING + "set latch_a=open\nwait until fault=opened-in-betting within 1000\nexpect alarm=on",
+    player = run(
+        BETTING + "expect cover_lock=on\nset latch_a=open\n"
+        "wait until fault=opened-in-betting within 1000\nexpect alarm=on front_board=off",
+        (at_once, lambda world: world.jam("cover_lock")),
     )
+    assert player.table.world.bolt("cover_lock") == 0, "it did lock"
 
 
 def check_noise_at_the_motors_edges_neither_stops_nor_starts_anything():

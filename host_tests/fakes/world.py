@@ -82,6 +82,7 @@ class World:
         self._bolt_dir = [0, 0, 0]
         self._bolt_at = [0, 0, 0]
         self._bolt_word = 0
+        self._jammed = 0
         self._random = 12345
         # Counters for tests: pulses that reached the agitator pin, times the last 64 began, all RMT writes.
         self.pulses = 0
@@ -288,6 +289,12 @@ class World:
         self.motor = kind
         self.update()
 
+    def jam(self, bolt):
+        """Jam a bolt where it is: its servo gets pulses and moves nothing."""
+        i = names.OUTPUTS.index(bolt) - 2
+        self._bolt_pos[i] = self._bolt_now(i)
+        self._jammed |= 1 << i
+
     def _contact(self, index, made):
         bit = 1 << index
         if bool(self._made & bit) == made:
@@ -477,6 +484,8 @@ class World:
                 self._bolt_word &= ~(1 << i)
 
     def _bolt_now(self, i):
+        if self._jammed >> i & 1:
+            return self._bolt_pos[i]
         at = self._bolt_pos[i] + self._bolt_dir[i] * (self.now - self._bolt_at[i])
         return 0 if at < 0 else TRAVEL_MS if at > TRAVEL_MS else at
 
