@@ -2,8 +2,9 @@
 
 Imports `sys` and `machine` alone, opens no file, and holds literal pin numbers, so that nothing it needs can
 be missing, damaged or replaced. An output that an earlier run left high, or connected to PWM or RMT, is low
-and a plain GPIO after it (MicroPython leaves levels as they were on a crash, Ctrl-C or soft reset). Bolts
-stay where they are.
+and a plain GPIO after it (MicroPython leaves levels as they were on a crash, Ctrl-C or soft reset, and the
+chip leaves pins, PWM and RMT as they were when the program or the watchdog resets it). Bolts stay where they
+are then; one that was driven has gone on until here.
 """
 
 import sys

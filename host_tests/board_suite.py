@@ -347,8 +347,9 @@ def check_bolts_move_only_while_driven_and_stay_without_power():
         world.advance(90)
         assert world.bolt(name) == 500 and world.output(name) == "on"
         board.write(bit, 0)
+        at = world.bolt(name)
         world.advance(600)
-        assert world.bolt(name) == 500 and not world.pin_level(pins.OUTPUTS[2 + i])
+        assert at == world.bolt(name) <= 511 and not world.pin_level(pins.OUTPUTS[2 + i])  # 2 ms for a pulse
         board.write(bit, bit)
         world.advance(600)
         assert world.bolt(name) == 1000
@@ -366,6 +367,95 @@ def check_bolts_move_only_while_driven_and_stay_without_power():
     board.write(0, names.DOME_LOCK)
     world.advance(600)
     assert world.bolt("dome_lock") == 0 and world.output("dome_lock") == "off"
+
+
+class Waits:
+    """Stands in for machine.time_pulse_us: notes the drive lines at each wait, and waits."""
+
+    def __init__(self, world):
+        self._world = world
+        self._wait = machine.time_pulse_us
+        self.drive = []
+
+    def __call__(self, *args):
+        self.drive.append(self._world.outputs & ON)
+        return self._wait(*args)
+
+    def __enter__(self):
+        machine.time_pulse_us = self
+        return self
+
+    def __exit__(self, *_):
+        machine.time_pulse_us = self._wait
+
+
+def check_a_drive_ends_between_two_pulses_of_the_servo():
+    for at, name in ((2, "cover_lock"), (3, "cover_bar"), (4, "dome_lock")):
+        for bit in (1 << at, 0):
+            waited = 0
+            for ms in range(20):
+                world, board = new()
+                with Waits(world) as waits:
+                    board.write(bit, 1 << at)
+                    world.advance(600 + ms)
+                    before = world.now
+                    board.write(bit, 0)
+                    assert world.runts == 0, "a pulse was cut short"
+                    assert world.now - before <= (2 if waits.drive else 0), "too long, or for nothing"
+                    waited += len(waits.drive)
+                    world.advance(600)
+                    assert not world.pin_level(pins.OUTPUTS[at])
+                    assert world.output(name) == ("on" if bit else "off")
+            assert waited == (2 if bit else 1)  # of 20 ms
+
+
+def _in_a_pulse(ms_before):
+    world, board = new()
+    board.write(names.COVER_LOCK, names.COVER_LOCK)
+    while not world.servo_left(pins.COVER_LOCK):
+        world.advance(1)
+    world.advance(20 - ms_before)
+    return world, board
+
+
+def check_the_agitator_is_cut_before_a_servo_is_waited_for_and_starts_after_it():
+    for outputs in (ON | names.COVER_LOCK, names.COVER_LOCK):
+        world, board = _in_a_pulse(5)
+        board.write(outputs, names.COVER_LOCK)
+        world.advance(5)
+        if outputs & ON:
+            outputs &= ~ON
+        else:
+            outputs |= ON
+        with Waits(world) as waits:
+            board.write(outputs, 0)
+        assert waits.drive == [outputs & names.AGITATOR_ENABLE], "the motor runs while a servo is waited for"
+        assert world.outputs & ON == outputs & ON and world.runts == 0
+
+
+def check_nothing_waits_in_a_pulse_the_next_write_ends_the_drive():
+    world, board = _in_a_pulse(5)
+    board.write(ON | names.COVER_LOCK, names.COVER_LOCK)
+    world.advance(5)
+    with Waits(world) as waits:
+        for _ in range(3):
+            board.write(ON | names.COVER_LOCK, 0)
+            assert world.pin_level(pins.COVER_LOCK) and world.outputs & ON == ON
+        world.advance(5)
+        board.write(ON | names.COVER_LOCK, 0)
+        assert not world.pin_level(pins.COVER_LOCK) and world.outputs & ON == ON
+        world.advance(50)
+        board.write(ON | names.COVER_LOCK, 0)
+        assert not world.pin_level(pins.COVER_LOCK)
+    assert waits.drive == [] and world.runts == 0 and world.pulses == 1
+
+
+def check_a_servo_that_never_comes_low_holds_a_write_for_one_pulse_at_most():
+    world, board = _in_a_pulse(20)
+    world.pwm_duty[world.sel[pins.COVER_LOCK] - 71] = 65535  # as if something else held the pin high
+    before = world.now
+    assert refused(PlantError, board.write, names.COVER_LOCK, 0)  # this plant sees a cut; the drive ends
+    assert world.now - before == 3
 
 
 def _stir(world, board, dice):
@@ -485,6 +575,39 @@ def check_boot_leaves_every_output_safe_from_any_state():
         assert off(world) and at == [world.bolt(n) for n in names.OUTPUTS[2:5]], "a bolt moved at boot"
 
 
+def check_a_hung_program_leaves_its_outputs_to_boot():
+    with open(BOOT) as file:
+        text = file.read()
+    defined = "".join(text.rsplit("safe()\n", 1))  # boot.py that makes nothing safe
+    for cause in ("watchdog", "reset"):
+        for boot in (defined, text):
+            world, board = new()
+            board.start_watchdog(2000)
+            board.write(ON | names.FRONT_BOARD | names.ALARM | names.COVER_LOCK, names.COVER_LOCK)
+            if cause == "watchdog":
+                assert refused(WatchdogReset, board.sleep_ms, 5000)
+            else:
+                world.advance(10)
+                assert refused(Restart, machine.reset)
+                at = world.bolt("cover_lock")
+                world.advance(100)  # the chip's start
+                assert world.bolt("cover_lock") > at + 500, "LEDC is not reset"
+            left = names.AGITATOR_ENABLE | names.FRONT_BOARD | names.ALARM | names.COVER_LOCK
+            assert world.outputs & ~names.AGITATOR == left and world.pin_level(pins.COVER_LOCK)
+            world.advance(240)
+            assert not world.outputs & names.AGITATOR, "a pulse of RMT ends by itself"
+            world.restart()
+            exec(boot, {"__name__": "boot"})
+            assert off(world) == (boot is text)
+            assert (world.sel[pins.COVER_LOCK] == 0x100) == (boot is text)
+            board = hardware.Board(Settings())
+            board.write(ON, 0)
+            assert world.pulses == 2 and world.outputs & names.AGITATOR
+            world.advance(300)
+            board.write(0, 0)
+            assert off(world)
+
+
 # -- Lamps ----------------------------------------------------------------------------------------------
 
 
@@ -586,7 +709,7 @@ def check_the_watchdog_bites_when_it_is_fed_late():
         board.feed()
     at = world.now
     assert refused(WatchdogReset, board.sleep_ms, 5000)
-    assert world.now == at + 2001 and off(world)
+    assert world.now == at + 2001 and world.outputs == names.AGITATOR_ENABLE, "GPIO is not reset"
     assert refused(WatchdogReset, board.feed)
     world.restart()
     assert names.CAUSES[hardware.Board(Settings()).cause] == "watchdog"
@@ -686,17 +809,21 @@ def check_the_line_is_deaf_without_power_or_uart():
     assert board.uart.read() == b"heard"
 
 
-def check_a_full_transmit_buffer_takes_what_fits():
+def check_a_write_without_room_would_wait():
     world, board = new()
-    taken = 0
-    while True:
-        n = board.uart.write(bytes(300))
-        if n is None:
-            break
-        taken += n
-    assert taken == 1024 + FIFO
+    for _ in range(3):
+        assert board.uart.write(bytes(300)) == 300
+    assert refused(PlantError, board.uart.write, bytes(1024 + FIFO - 900 + 1)), (
+        "the port waits until there is room"
+    )
+    assert board.uart.write(bytes(1024 + FIFO - 900)) == 1024 + FIFO - 900
+    assert refused(PlantError, board.uart.write, b"x")
     world.advance(10)
-    assert board.uart.write(bytes(300)) == 115
+    assert board.uart.write(bytes(115)) == 115
+    world.advance(500)
+    for _ in range(400):  # what the firmware writes in a scan, and the line carries
+        assert board.uart.write(bytes(57)) == 57
+        world.advance(5)
 
 
 # -- Strictness of the fakes ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import sys
 
 import scenario
 import table
-from shaker import names
+from shaker import names, pins
 
 SHAKEN = "cover\npress start\n"
 BETTING = SHAKEN + "wait until phase=BETTING within 6000\n"
@@ -33,6 +33,7 @@ class Broken(table.Player):
                 self.faults.remove(fault)
                 what(self.table.world)
                 self.drive_after.append([])
+        self.driven_at_the_end = self.table.world.pin_level(pins.COVER_LOCK)
         for trace in self.drive_after:
             trace.append(self.table.world.outputs & names.DRIVE)
         self._checks()
@@ -140,9 +141,12 @@ def check_a_welded_drive_transistor_cannot_move_the_base_without_the_enable_line
 
 def check_a_bolt_that_jams_is_found_by_the_cover_that_opens():
     # No sensor sees a bolt; what it should have prevented is what is seen.
-    run(
-        BETTING + "set latch_a=open\nwait until fault=opened-in-betting within 1000\nexpect alarm=on",
+    player = run(
+        BETTING + "expect cover_lock=on\nset latch_a=open\n"
+        "wait until fault=opened-in-betting within 1000\nexpect alarm=on front_board=off",
+        (at_once, lambda world: world.jam("cover_lock")),
     )
+    assert player.table.world.bolt("cover_lock") == 0, "it did lock"
 
 
 def check_noise_at_the_motors_edges_neither_stops_nor_starts_anything():
@@ -174,14 +178,35 @@ def check_a_program_that_hangs_in_a_pulse_is_stopped_by_hardware_and_watchdog():
     assert len(spent) <= 2001, "the watchdog did not bite"
 
 
+def check_a_program_that_hangs_in_a_drive_drives_on_until_boot():
+    def driven(table):
+        return table.value("phase") == "SHAKING" and table.world.pin_level(pins.COVER_LOCK)
+
+    def hang(world):
+        try:
+            world.advance(5000)
+        finally:
+            left.append(world.pin_level(pins.COVER_LOCK))
+
+    left = []
+    player = run(
+        SHAKEN
+        + "wait until fault=power-lost-in-shake within 9000\nexpect agitator=off alarm=on cover_lock=on\n"
+        "wait 1000",
+        (driven, hang),
+    )
+    assert left == [1], "the chip's reset takes no pin away from PWM"
+    assert player.table.world.bolt("cover_lock") == 1000 and not player.driven_at_the_end
+
+
 def check_a_journal_that_cannot_be_read_is_a_fault_and_no_bolt_moves():
-    player = Broken("wait until fault=journal-failed within 3000\nexpect alarm=on")
+    player = Broken("wait until fault=journal-failed within 3000\nexpect alarm=on\nwait 1000")
     chip = player.table.storage.chip
     for block in range(2):
         for at in range(4096):
             chip.data[block * 4096 + at] = at * 7 & 0xFF
     player.play()
-    assert player.table.world.bolt("cover_lock") == player.table.world.bolt("cover_bar") == 0
+    assert [player.table.world.bolt(name) for name in table.BOLTS] == [0, 0, 0]
 
 
 CHECKS = sorted(n for n in globals() if n.startswith("check_"))

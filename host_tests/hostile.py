@@ -14,7 +14,7 @@ import flash
 from croupier import Game
 from lcg import Lcg
 from shaker import names
-from table import KEY
+from table import BOLTS, KEY
 
 QUIET_MS = 4000
 HEAD = '{"table":"bench","key":"%s"' % "".join(["%02x" % byte for byte in KEY])
@@ -98,6 +98,7 @@ class Case:
             self.spoil(game)
             before = bytes(game.chip.data)
             boots = game.world.boots
+            bolts = [game.world.bolt(name) for name in BOLTS]
             game.world.power_on()
             game.table.after_scan = drive
             yield QUIET_MS
@@ -119,6 +120,8 @@ class Case:
                 )
             else:
                 game.need(on("alarm") == "on" and on("front_board") == "off", "no alarm, or front board")
+            if fault == "journal-failed":
+                game.need([game.world.bolt(name) for name in BOLTS] == bolts, "a bolt moved by chance")
             if self.history and game.value("phase") == "PAYOUT":
                 game.need(on("cover_bar") == "on" and on("dome_lock") == "on", "payout is not barred")
             game.table.after_scan = None

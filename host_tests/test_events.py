@@ -63,6 +63,7 @@ def test_too_few_strokes_change_the_phase_so_their_refusal_is_kept():
     assert not queue.add(state.rec)
     state.rec[record.OFF_B] = names.WHY_TOO_FEW
     assert queue.add(state.rec)
+    assert queue.put(state, 0, 0, names.EV_REFUSED, 0, names.WHY_TOO_FEW)
 
 
 def test_a_full_queue_keeps_the_old_and_counts_what_it_lost():

@@ -32,6 +32,11 @@ MUTANTS = {
         "        self._journal_down = True\n        self.core.round.persistent(F_JOURNAL_FAILED, True)",
         "        self._journal_down = True",
     ),
+    "bolts move on a journal that cannot be read": (
+        "shaker/startup.py",
+        "    core.bolts_stay = storm or not journal.ok",
+        "    core.bolts_stay = storm",
+    ),
     "damage to the newest records goes unsaid": (
         "shaker/journal.py",
         "            self.last += self._bad\n            self._suspect = True",

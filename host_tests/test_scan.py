@@ -14,7 +14,7 @@ MODULES = ("agitator", "board", "bolts", "core", "events", "inputs", "interlock"
 FRAME_WORDS = 11  # a longer frame comes from the heap (MicroPython py/objfun.c, VM_MAX_STATE_ON_STACK)
 # Never called in a scan, or once at start.
 OUTSIDE = {"<module>", "__init__", "_resting_bolts", "emit", "put", "load", "turns", "<listcomp>"}
-BOARD = {"read", "write", "_change", "_drive_bolt", "feed", "ticks", "status"}
+BOARD = {"read", "write", "_change", "_drive_bolts", "feed", "ticks", "status"}
 
 
 @pytest.fixture(scope="module")

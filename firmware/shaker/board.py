@@ -10,7 +10,9 @@ through the GPIO registers, which the scan uses; tests compare them.
 
 A pulse is one RMT transmission, so the hardware ends it even when the interpreter hangs. RMT (agitator) and
 PWM (bolts) reach their pins only while they are wanted: otherwise the GPIO matrix is set to the plain, low
-GPIO. That is what cuts a pulse short, within the write() that asks for it.
+GPIO. That is what cuts a pulse short, within the write() that asks for it. A servo's pulse is not cut but
+waited for, 2.2 ms at most and after the agitator has been cut; while the agitator pulses, the next write()
+ends it instead.
 
 Units: ms, percent. Sources: ESP32 Technical Reference Manual, chapter 4 (GPIO registers and matrix), chapter
 15 (RMT); MicroPython ports/esp32 esp32_rmt.c, machine_pwm.c, modmachine.c (1.26 to 1.29).
@@ -33,9 +35,6 @@ from shaker.ticks import fold
 # Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
 _AGITATOR = const(0x01)
 _AGITATOR_ENABLE = const(0x02)
-_COVER_LOCK = const(0x04)
-_COVER_BAR = const(0x08)
-_DOME_LOCK = const(0x10)
 _FRONT_BOARD = const(0x20)
 _ALARM = const(0x40)
 _DRIVE = const(0x03)
@@ -66,6 +65,7 @@ _CARRIER_HZ = const(20000)  # above hearing; the carrier's counters need at leas
 _SERVO_HZ = const(50)
 _SERVO_ON = const(6554)
 _SERVO_OFF = const(3277)
+_LONGEST_US = const(2200)  # no servo pulse is longer
 
 _TABLE = const(277)  # found by trial: the readings of the contacts in GPIO0-31 are all different modulo this
 
@@ -98,7 +98,7 @@ def safe():
         for pin in pins.OUTPUTS:
             mem32[_OUT_SEL + 4 * pin] = _SIGNAL_GPIO
         mem32[_GPIO_ENABLE_W1TS] = mask
-    except Exception:  # a port without these registers: the pins below do the same
+    except Exception:  # registers that refuse (the fakes): the pins below do the same
         pass
     for pin in pins.OUTPUTS:
         try:
@@ -170,12 +170,13 @@ class Board:
     def __init__(self, settings):
         self.ident = "".join(["%02x" % b for b in machine.unique_id()])
         self.cause = _cause()
+        Pin = machine.Pin
         self._contacts = []
         for pin in pins.CONTACTS:
             if pin in pins.PULLED:
-                self._contacts.append(machine.Pin(pin, machine.Pin.IN, machine.Pin.PULL_UP))
+                self._contacts.append(Pin(pin, Pin.IN, Pin.PULL_UP))
             else:
-                self._contacts.append(machine.Pin(pin, machine.Pin.IN))
+                self._contacts.append(Pin(pin, Pin.IN))
         self._outputs = [machine.Pin(pin, machine.Pin.OUT, value=0) for pin in pins.OUTPUTS]
 
         self._pulsing = False
@@ -192,14 +193,12 @@ class Board:
         self.read = reader(mem32)
         self.write = self._writer(mem32)
 
-        self._lamps = NeoPixel(
-            machine.Pin(pins.LAYOUT, machine.Pin.OUT, value=0), len(LAMPS) * settings.layouts
-        )
+        self._lamps = NeoPixel(Pin(pins.LAYOUT, Pin.OUT, value=0), len(LAMPS) * settings.layouts)
         self._layouts = settings.layouts
         self._lamps_lo = 0
         self._lamps_hi = 0
         self._lamps.write()
-        self._status = NeoPixel(machine.Pin(pins.STATUS, machine.Pin.OUT, value=0), 1)
+        self._status = NeoPixel(Pin(pins.STATUS, Pin.OUT, value=0), 1)
         self._colour = 0
         self._rgb = [0, 0, 0]
         self._status.write()
@@ -227,12 +226,13 @@ class Board:
 
     def _open_bolts(self):
         self._bolts = []
-        self._bolt_signals = []
-        for i in range(3):
+        self._signals = []
+        for at in range(2, 5):
             # Without freq and duty PWM would start at once with 5 kHz, 50 %.
-            self._bolts.append(machine.PWM(self._outputs[2 + i], freq=_SERVO_HZ, duty_u16=0))
-            self._bolt_signals.append(mem32[self._now[_SEL + 2 + i]])
-            mem32[self._now[_SEL + 2 + i]] = _SIGNAL_GPIO
+            self._bolts.append(machine.PWM(self._outputs[at], freq=_SERVO_HZ, duty_u16=0))
+            sel = self._now[_SEL + at]
+            self._signals.append(mem32[sel])
+            mem32[sel] = _SIGNAL_GPIO
 
     # -- inputs ----------------------------------------------------------------------------------
 
@@ -272,9 +272,9 @@ class Board:
         """As write(), pin by pin."""
         if outputs != self._now[_WORD] or driving != self._now[_DRIVING]:
             self._change(outputs, driving)
-        self._outputs[1].value(1 if outputs & _AGITATOR_ENABLE else 0)
-        self._outputs[5].value(1 if outputs & _FRONT_BOARD else 0)
-        self._outputs[6].value(1 if outputs & _ALARM else 0)
+        self._outputs[1].value(outputs & _AGITATOR_ENABLE)
+        self._outputs[5].value(outputs & _FRONT_BOARD)
+        self._outputs[6].value(outputs & _ALARM)
 
     def _change(self, outputs, driving):
         """Bring the pins to what the two words say."""
@@ -293,26 +293,33 @@ class Board:
         now[_DRIVING] = driving
         if not outputs & _AGITATOR:
             self._pulsing = False
-        elif not self._pulsing:
+        self._drive_bolts(levels, outputs, driving)  # before a pulse: the last drive ends as the first begins
+        if outputs & _AGITATOR and not self._pulsing:
             self._pulsing = True  # one write for each time AGITATOR goes on, whatever follows
             if outputs & _AGITATOR_ENABLE:
                 now[_ROUTE] = self._pulse_signal
-                mem32[_SEL_AGITATOR] = self._pulse_signal
+                mem32[_SEL_AGITATOR] = now[_ROUTE]
                 self._rmt.write_pulses(self._pulse, self._pulse_levels)
-        if levels & _COVER_LOCK:
-            self._drive_bolt(0, driving & _COVER_LOCK, outputs & _COVER_LOCK)
-        if levels & _COVER_BAR:
-            self._drive_bolt(1, driving & _COVER_BAR, outputs & _COVER_BAR)
-        if levels & _DOME_LOCK:
-            self._drive_bolt(2, driving & _DOME_LOCK, outputs & _DOME_LOCK)
 
-    def _drive_bolt(self, i, driven, on):
-        now = self._now
-        if driven:
-            driven = _SERVO_ON if on else _SERVO_OFF
-        self._bolts[i].duty_u16(driven)
-        now[_ROUTE + 2 + i] = self._bolt_signals[i] if driven else _SIGNAL_GPIO
-        mem32[now[_SEL + 2 + i]] = now[_ROUTE + 2 + i]
+    def _drive_bolts(self, which, outputs, driving):
+        # A drive ends between two servo pulses: what is left of a pulse that is cut can be the command to go
+        # elsewhere. PWM at 0 cuts it too: on its way ESP-IDF's ledc_channel_config lets go of the pin.
+        at = 1
+        while which >> at + 1:
+            at += 1  # place in pins.OUTPUTS, and bit of the masks
+            if not which >> at & 1:
+                continue
+            duty = 0
+            if driving >> at & 1:
+                duty = _SERVO_ON if outputs >> at & 1 else _SERVO_OFF
+            elif self._outputs[at].value():
+                if self._pulsing:  # nothing waits in a pulse: the next write() works this out anew
+                    self._now[_WORD] = -1
+                    continue
+                machine.time_pulse_us(self._outputs[at], 1, _LONGEST_US)
+            self._bolts[at - 2].duty_u16(duty)
+            self._now[_ROUTE + at] = self._signals[at - 2] if duty else _SIGNAL_GPIO
+            mem32[self._now[_SEL + at]] = self._now[_ROUTE + at]
 
     def safe(self):
         """Drive every output off, from any state. The next write() may turn them on again, but not a pulse:

@@ -19,7 +19,7 @@ from shaker.session import Session
 from shaker.ticks import ticks_add, ticks_diff
 
 RING = const(512)  # received bytes that can wait: more than the host may send during a shake
-_CHUNK = const(57)  # what the line carries in one scan: 115200 Bd, ten bits a byte, 5 ms
+_CHUNK = const(57)  # what 115200 Bd carry in a scan, so that write(), which waits for room, always has it
 _WINDOW = const(8)  # unacknowledged events in flight
 _HEARTBEAT_MS = const(1000)
 _HOST_LOST_MS = const(5000)
@@ -103,7 +103,7 @@ class Link:
             self._ring_n += n
 
     def send(self):
-        """Hand at most _CHUNK bytes to the UART. Allocates nothing, never blocks."""
+        """Hand at most _CHUNK bytes to the UART, which may take less. Allocates nothing, never blocks."""
         n = self._tx_end - self._tx_at
         if n:
             if n > _CHUNK:

@@ -50,8 +50,9 @@ class Registers:
 
 
 class Silent:
-    """An RMT or PWM that does nothing; as on a board, its methods are builtin functions."""
+    """An RMT, PWM or pin that does nothing; as on a board, its methods are builtin functions."""
 
+    value = io.BytesIO().tell
     write_pulses = {}.get
     duty_u16 = io.BytesIO().seek
 
@@ -77,6 +78,7 @@ class Table:
         board = hardware.Board(settings)
         board._rmt = Silent()
         board._bolts = [Silent(), Silent(), Silent()]
+        board._outputs = [Silent() for _ in pins.OUTPUTS]
         self.now = 1000
         self.core.begin(self.now)
         self._write = board.write

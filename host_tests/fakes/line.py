@@ -6,6 +6,8 @@ for a UART that is not open, or a device without power, are lost, as are those t
 
 from micropython import const
 
+from power import PlantError
+
 FIFO = const(128)
 _SIZE = const(65536)  # bytes the host has not fetched yet, and those still under way to it
 
@@ -117,13 +119,13 @@ class Line:
         return have if have else None
 
     def write(self, buf, offset, n):
-        """Take up to `n` bytes of `buf` from `offset`; return how many found room, or None."""
+        """Take `n` bytes of `buf` from `offset` and return `n`; PlantError when the port would wait for room.
+
+        ESP-IDF's uart_write_bytes waits for ever, and MicroPython offers no way to ask for the room.
+        """
         self._leave()
-        room = self.txbuf + FIFO - (self._tx_end - self._tx_sent)
-        if room <= 0:
-            return None
-        if n > room:
-            n = room
+        if n > self.txbuf + FIFO - (self._tx_end - self._tx_sent):
+            raise PlantError("UART.write would wait")
         if self._tx_end == self._tx_sent:
             self._tx_at = self._world.now
             self._tx_done = 0

@@ -7,7 +7,7 @@ table, in their direction.
 from micropython import const
 
 from shaker import pins
-from world import PWM_SIGNAL
+from world import PLAIN, PWM_SIGNAL, PlantError
 
 _GPIO_OUT = const(0x3FF44004)
 _GPIO_OUT_W1TS = const(0x3FF44008)
@@ -67,6 +67,8 @@ class _Mem32:
         elif _OUT_SEL <= address < _OUT_SEL_END and not address & 3:
             pin = (address - _OUT_SEL) >> 2
             if value != world.sel[pin]:
+                if world.servo_left(pin):
+                    world.runts += 1
                 world.sel[pin] = value
                 world.update()
         elif address == _GPIO_OUT_W1TS:
@@ -120,7 +122,7 @@ class Pin:
                 raise ValueError("GPIO%d is an input in the pin table" % self.id)
             if value is not None:
                 self._set(value)
-            world.sel[self.id] = 0x100
+            world.sel[self.id] = PLAIN
             world.oe |= 1 << self.id
             world.update()
         elif mode == self.IN:
@@ -143,7 +145,9 @@ class Pin:
         world.alive()
         if value is None:
             if self.id in _DRIVEN:
-                return world.out >> self.id & 1
+                if world.servo_left(self.id):
+                    return 1
+                return world.out >> self.id & 1 if world.sel[self.id] == PLAIN else 0
             return (world.reg_in >> self.id if self.id < 32 else world.reg_in1 >> (self.id - 32)) & 1
         if self.id not in _DRIVEN:
             raise ValueError("GPIO%d is an input in the pin table" % self.id)
@@ -186,12 +190,28 @@ class PWM:
             raise RuntimeError("PWM of an earlier boot")
         if not 0 <= duty <= 65535:
             raise ValueError("duty_u16 must be from 0 to 65535")
+        if not duty and world.servo_left(world.pwm_pin[self._channel]):
+            raise PlantError("a servo's pulse is cut short")  # another width comes with the next period
         world.pwm_duty[self._channel] = duty
         world.update()
 
 
+def time_pulse_us(pin, level, timeout_us=1000000):
+    """Wait for the end of the pulse that is on `pin` and return its microseconds, or -1 after the timeout.
+
+    The world knows whole ms, so the rest of one passes too. Refused on a pin that is low: the port waits.
+    """
+    world = _world
+    world.alive()
+    left = world.servo_left(pin.id)
+    if level != 1 or not left:
+        raise PlantError("time_pulse_us would wait for a pulse to begin")
+    world.advance((min(left, timeout_us) + 999) // 1000)
+    return left if left <= timeout_us else -1
+
+
 class UART:
-    """machine.UART over world.line. Only UART 2, on the pins of the table; reads and writes never wait."""
+    """machine.UART over world.line. Only UART 2, on the table's pins; no read waits, no write may."""
 
     def __init__(
         self, id, baudrate=115200, bits=8, parity=None, stop=1, tx=-1, rx=-1, rxbuf=256, txbuf=256, timeout=0
@@ -228,7 +248,7 @@ class UART:
         return bytes(buf[:count]) if count else None
 
     def write(self, buf, first=None, second=None):
-        """Take `buf`, its first n bytes (n), or n from an offset (offset, n); return how many, or None."""
+        """Take `buf`, its first n bytes (n), or n from an offset (offset, n); return how many."""
         self._world.alive()
         offset = 0
         n = len(buf)

@@ -8,13 +8,19 @@ Life of a device: `World()` is powered and booting. `power_off()`, `power_on()`;
 without loss of power; machine.reset() and the watchdog leave it held in reset until `boot()`. While it is
 off or held, every call the firmware makes raises PowerCut, Restart or WatchdogReset, none of which is an
 Exception.
+
+What a reset leaves: without power, and in deep sleep, every register is lost. machine.reset(), the watchdog
+(its panic handler) and a panic end in ESP-IDF's esp_restart_noos(), which resets the CPU, timers, SPI and
+UARTs, but neither GPIO nor LEDC nor RMT: pads, levels and routes stay, a servo's pulses go on, a transmission
+of RMT runs to its end. A soft reset leaves everything, too. (On the chip a few of these resets do reset GPIO,
+as after a cache error; boot.py must bear the worse. A brown-out ends either way.)
 """
 
 from micropython import const
 
 import faketime  # its import changes time: see there
 from line import Line
-from power import PowerCut
+from power import PlantError, PowerCut
 from shaker import names, pins
 
 NEVER = const(1 << 60)
@@ -32,6 +38,7 @@ _CAUSES = (POWER_ON, HARD, WATCHDOG, SOFT, DEEP_SLEEP)  # in the order of names.
 _MOTION_BIT = const(1 << 12)
 _PULSES = const(64)
 _SERVO_PERIOD_US = const(20000)
+_SERVO_PHASE_US = const(700)
 
 
 class Restart(BaseException):
@@ -40,10 +47,6 @@ class Restart(BaseException):
 
 class WatchdogReset(Restart):
     """The watchdog was fed too late, or not at all."""
-
-
-class PlantError(Exception):
-    """The firmware did something that harms or confuses real hardware."""
 
 
 class World:
@@ -79,6 +82,7 @@ class World:
         self._bolt_dir = [0, 0, 0]
         self._bolt_at = [0, 0, 0]
         self._bolt_word = 0
+        self._jammed = 0
         self._random = 12345
         # Counters for tests: pulses that reached the agitator pin, times the last 64 began, all RMT writes.
         self.pulses = 0
@@ -101,6 +105,7 @@ class World:
         self.pwm_duty = [0] * 16
         self.pwm_hz = [0] * 16
         self.pwm_pin = [-1] * 16
+        self.runts = 0  # pulses of a servo that were cut short, by whatever it was
         self.pixels = {}
         self._bite = NEVER
         self._wdt_ms = 0
@@ -182,7 +187,7 @@ class World:
     def reset(self, cause="reset"):
         """Reset the chip (names.CAUSES says why) and raise Restart; it stays in reset until restart().
 
-        A soft reset leaves every level as it was, as MicroPython's does.
+        What it leaves of the registers: see the module's text.
         """
         number = _CAUSES[names.CAUSES.index(cause)]
         if number == SOFT:
@@ -201,18 +206,21 @@ class World:
     def _reset(self, cause):
         self.cause = cause
         self.line.reset()
-        self.out = 0
-        self.out1 = 0
-        self.oe = 0
-        for i in range(40):
-            self.sel[i] = PLAIN
         for i in range(8):
-            self.rmt_end[i] = NEVER
-            self.rmt_level[i] = 0
-            self.rmt_busy[i] = 0
+            self.rmt_busy[i] = 0  # the driver's own memory, as is the next
         for i in range(16):
-            self.pwm_duty[i] = 0
             self.pwm_pin[i] = -1
+        if cause != HARD and cause != WATCHDOG:
+            self.out = 0
+            self.out1 = 0
+            self.oe = 0
+            for i in range(40):
+                self.sel[i] = PLAIN
+            for i in range(8):
+                self.rmt_end[i] = NEVER
+                self.rmt_level[i] = 0
+            for i in range(16):
+                self.pwm_duty[i] = 0
         self._bite = NEVER
         self.update()
 
@@ -280,6 +288,12 @@ class World:
             raise ValueError(kind)
         self.motor = kind
         self.update()
+
+    def jam(self, bolt):
+        """Jam a bolt where it is: its servo gets pulses and moves nothing."""
+        i = names.OUTPUTS.index(bolt) - 2
+        self._bolt_pos[i] = self._bolt_now(i)
+        self._jammed |= 1 << i
 
     def _contact(self, index, made):
         bit = 1 << index
@@ -434,6 +448,18 @@ class World:
         self.reg_in = low
         self.reg_in1 = high
 
+    def servo_left(self, pin):
+        """Return the microseconds left of the servo pulse on `pin`, 0 between two of them.
+
+        The period began where the scans, which come at multiples of 5 ms, meet a pulse of either width.
+        """
+        signal = self.sel[pin]
+        if not (PWM_SIGNAL <= signal < PWM_SIGNAL + 16 and self.oe >> pin & 1):
+            return 0
+        width = self.pwm_duty[signal - PWM_SIGNAL] * _SERVO_PERIOD_US // 65535
+        at = (self.now * 1000 + _SERVO_PHASE_US) % _SERVO_PERIOD_US
+        return width - at if at < width else 0
+
     def _drive_bolt(self, i):
         pin = pins.OUTPUTS[2 + i]
         signal = self.sel[pin]
@@ -458,6 +484,8 @@ class World:
                 self._bolt_word &= ~(1 << i)
 
     def _bolt_now(self, i):
+        if self._jammed >> i & 1:
+            return self._bolt_pos[i]
         at = self._bolt_pos[i] + self._bolt_dir[i] * (self.now - self._bolt_at[i])
         return 0 if at < 0 else TRAVEL_MS if at > TRAVEL_MS else at
 
