@@ -42,7 +42,7 @@ def program_folder():
     import shaker
 
     sys.path[:] = [".frozen"]
-    return shaker.__path__[:-7] or "."
+    return "".join(shaker.__path__)[:-7] or "."  # a list on CPython
 
 
 def place(error):
@@ -62,7 +62,7 @@ def main():
     note = boot.machine.RTC()
     if note.memory() == _BENCH:
         note.memory(b"")
-        print("bench: nothing runs, all off; reset to start the shaker")
+        print("bench: all off, nothing runs; reset to start")
         return
     program = program_folder()
     from shaker import integrity
