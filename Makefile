@@ -40,7 +40,7 @@ test: $(STAMP) ## test everything that needs no hardware
 test-long: $(STAMP) ## run whole what `make test` thins out
 	@$(PY) -m pytest -q -m long -n auto --dist loadgroup --durations 0 --durations-min 1
 
-explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--full"
+explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--scenario-out DIR"
 	@$(PY) host_tests/explore.py $(ARGS)
 
 mutants: $(STAMP) ## put small mistakes into the firmware; the unit tests must notice: ARGS="rules --step 5"

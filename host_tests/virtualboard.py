@@ -1,8 +1,8 @@
 """A virtual board: a real MicroPython behind a pseudo-terminal that behaves as an ESP32's USB port.
 
 `mpremote connect`, `shakerctl` and any terminal work on it; machine, esp32, neopixel and time are the fakes,
-with the table behind them, in real time. `python host_tests/virtualboard.py` starts one to play with: it says
-where its ports are and takes live.py's orders as JSON lines on standard input.
+with the table behind them, in real time. `.venv/bin/python host_tests/virtualboard.py` starts one to play
+with: it says where its ports are and takes live.py's orders as JSON lines on standard input.
 
     board.usb, board.uart      paths of its two serial ports (links that stay when the port comes back)
     board.order(set={…}, …)    what people and faults do: live.py's orders, and virtualchip.py's
