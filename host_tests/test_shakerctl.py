@@ -3,6 +3,7 @@
 import csv
 import json
 import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -175,6 +176,75 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
         assert path.read_text() == text
 
 
+EVENT = '{"seq":1,"boot":1,"t":0,"at":null,"ev":"boot","ph":"IDLE","rd":0,"rep":0}\n'
+HEADING = "seq,boot,t,at,ev,ph,rd,rep,more\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "as_csv", "place"),
+    [
+        *((EVENT + '{"seq":%s}\n' % number, False, 2) for number in ("1.9", "-5", "2", "true", '"2"')),
+        (EVENT.replace("1", "1.9", 1), False, 1),
+        (EVENT.replace("1", "0", 1), False, 1),
+        ("[1]\n", False, 1),
+        ('{"seq":1,"note":"my notes"}', False, 1),
+        (EVENT + "my notes", False, 2),
+        (EVENT, True, 1),
+        (HEADING + "1,2\n", True, 2),
+        (HEADING + "-5,1,0,,boot,IDLE,0,0,\n", True, 2),
+        (HEADING + "1,1,0,,boot,IDLE,0,0,\nmy notes", True, 3),
+    ],
+)
+def test_a_line_that_is_no_event_is_named_and_left_alone(tmp_path, text, as_csv, place):
+    path = tmp_path / "events"
+    path.write_text(text)
+    with pytest.raises(trouble.Usage, match=f"events:{place} is no event"):
+        Store(path, as_csv)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("as_csv", [False, True])
+def test_a_file_cut_short_anywhere_in_its_first_line_begins_anew(tmp_path, as_csv):
+    path = tmp_path / "events"
+    whole = HEADING + "1,1,0,,boot,IDLE,0,0,\n" if as_csv else EVENT
+    for size in range(len(whole)):
+        path.write_text(whole[:size])
+        Store(path, as_csv).close()
+        assert path.read_text() == (HEADING if as_csv else ""), size
+
+
+def test_what_is_no_file_is_refused_before_it_is_read(capsys):
+    assert main(["events", "--port", "x", "--out", "/dev/full"]) == 2
+    assert "/dev/full does not serve: it is no regular file" in capsys.readouterr().err
+
+
+def test_following_ends_at_ctrl_c_with_its_summary(served, key_file, tmp_path):
+    out = tmp_path / "events.jsonl"
+    words = [
+        "events",
+        "--port",
+        served.uart,
+        "--key-file",
+        str(key_file),
+        "--out",
+        str(out),
+        "--follow",
+        "--json",
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shakerctl", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
+        served.wait(lambda seen: (out.exists() and out.stat().st_size) or following.poll() is not None)
+        served.rest(300)
+        following.send_signal(signal.SIGINT)
+        said, err = following.communicate(timeout=30)
+    assert (following.returncode, err) == (0, "")
+    told = json.loads(said)
+    assert told["last"] == told["events"] == len(out.read_text().splitlines()) > 0
+    status = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)
+    assert status["ok"]["ack"] == told["last"]
+
+
 def test_a_silent_line_says_what_to_look_at(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("shakerctl.line.ANSWER_S", 1.0)
     with VirtualBoard(tmp_path / "board") as board:
@@ -226,8 +296,8 @@ def test_a_place_that_does_not_serve_for_events_is_left_as_it_was(tmp_path):
     assert (full.code, path.exists()) == (1, False)
     one_line(full, "does not serve")
     pipe = shakerctl(*words, "/dev/stdout", preexec_fn=lambda: None)
-    assert pipe.code == 1
-    one_line(pipe, "does not serve")
+    assert pipe.code == 2
+    one_line(pipe, "no regular file")
 
 
 def test_damage_that_is_nested_deep_is_damage(tmp_path):
