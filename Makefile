@@ -79,7 +79,7 @@ image: $(STAMP) ## make the release artefacts in build/image
 flash: $(STAMP) ## write MicroPython to a board: PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin
 	@test -n "$(PORT)" && test -n "$(MICROPYTHON)" || \
 	  { echo 'Say where and what: make flash PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin' >&2; exit 2; }
-	@shakerctl flash --port "$(PORT)" --image "$(MICROPYTHON)"
+	@shakerctl flash --port "$(PORT)" --image "$(MICROPYTHON)" $$(test -t 0 || echo --yes)
 
 deploy: $(STAMP) ## put firmware (and settings) on a board: PORT=/dev/ttyUSB0 [SETTINGS=settings.json]
 	@test -n "$(PORT)" || { echo 'Say where: make deploy PORT=/dev/ttyUSB0' >&2; exit 2; }

@@ -1,6 +1,7 @@
 """shakerctl's other commands on the virtual board, and what it says when something is wrong."""
 
 import csv
+import io
 import json
 import resource
 import signal
@@ -12,7 +13,7 @@ import time
 import pytest
 
 from conftest import KEY, process, shakerctl, slot_of
-from shakerctl import flash, line, protocol, provision, release, trouble
+from shakerctl import flash, line, protocol, provision, release, send, trouble
 from shakerctl.__main__ import main
 from shakerctl.events import Store
 from shakerctl.voice import Voice
@@ -43,12 +44,19 @@ def test_every_command_explains_itself(words, capsys):
         ("send", "--port", "x", "rounds", "0"),
         ("monitor", "--port", "x", "--seconds", "nan"),
         ("monitor", "--port", "x", "--seconds", "-1"),
+        ("send", "--port", "x", "status", "--json", "1"),
+        ("send", "--port", "x", "rounds", "--json", "1", "2"),
+        ("send", "--port", "x", "rounds", "--jsno", "1"),
         ("send", "--port", "x", "paid"),
         ("send", "--port", "x", "--key-file", "no-such-file", "paid"),
         ("provision", "--port", "x"),
         ("provision", "--port", "x", "--set", "table"),
         ("provision", "--port", "x", "--settings", "no-such-file"),
         ("flash", "--port", "x", "--image", "no-such-file"),
+        *(
+            ("flash", "--port", "x", "--image", "x", "--baud", baud)
+            for baud in ("-5", "0", "9599", "2000001", "1_0", "٣")
+        ),
     ],
 )
 def test_a_wrong_call_exits_with_2_and_one_line(words, capsys):
@@ -60,6 +68,24 @@ def test_a_wrong_call_exits_with_2_and_one_line(words, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("cmd", "word"),
+    [
+        *(("result", word) for word in ("٣,1,1", " 1,2,3", "1,2,+3", "1,2,3,")),
+        *(
+            (cmd, word)
+            for cmd in ("rounds", "replay", "ack", "time")
+            for word in ("٣", "²", " 1", "1_0", "+1", "")
+        ),
+        ("ack", "9" * 5000),
+        *(("verify", word) for word in ("ä", "a\nb", '"', "\\")),
+    ],
+)
+def test_an_argument_that_no_line_carries_is_refused_before_anything_is_sent(cmd, word):
+    with pytest.raises(trouble.Usage, match=f"^{cmd} needs "):
+        send.argument(cmd, word)
+
+
 # -- The line ----------------------------------------------------------------------------------------------
 
 
@@ -67,6 +93,7 @@ def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file
     port = ("--port", served.uart)
     status = json.loads(shakerctl("send", *port, "--json", "status").out)
     assert status["ok"]["ph"] == "IDLE"
+    assert "ok" in json.loads(shakerctl("send", *port, "replay", "--json", "1").out), "options stand anywhere"
     assert shakerctl("send", *port, "--key-file", key_file, "time", "1795000000").code == 0
     refused = shakerctl("send", *port, "--key-file", key_file, "paid")
     assert (refused.code, "wrong-phase" in refused.err) == (1, True)
@@ -318,7 +345,7 @@ def test_ctrl_c_is_ours_from_the_first_moment(monkeypatch, capsys):
     def pressed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("argparse.ArgumentParser.parse_args", pressed)
+    monkeypatch.setattr("argparse.ArgumentParser.parse_known_args", pressed)
     assert main(["send"]) == 1
     assert "interrupted" in capsys.readouterr().err
 
@@ -437,6 +464,9 @@ def test_a_file_that_is_none_takes_one_line(tmp_path, capsys, text, word, option
 # -- Flashing ----------------------------------------------------------------------------------------------
 
 
+YES = Voice(assume_yes=True)
+
+
 def esp_image(path, chip=0, size=200_000, magic=0xE9):
     data = bytearray(size)
     data[0] = magic
@@ -458,7 +488,7 @@ def test_esptool_at_a_board_that_does_not_answer(tmp_path):
     with VirtualBoard(tmp_path / "board") as board:
         board.order(power="off")
         image = esp_image(tmp_path / "image")
-        done = shakerctl("flash", "--port", board.usb, "--image", image, "--json")
+        done = shakerctl("flash", "--port", board.usb, "--image", image, "--json", "--yes")
         assert done.code == 1
         assert "silent" in done.err.splitlines()[-1]
         assert "Traceback" not in done.err
@@ -477,9 +507,7 @@ def test_what_esptool_says_becomes_one_line_that_says_what_to_do(tmp_path, said,
     port = tmp_path / "port"
     port.write_text("")
     with pytest.raises(trouble.Trouble, match=word) as refused:
-        flash.flash(
-            str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), lambda words, line: (2, said)
-        )
+        flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, YES, lambda words, line: (2, said))
     assert "\n" not in str(refused.value)
 
 
@@ -492,6 +520,20 @@ def test_what_esptool_is_told(tmp_path):
         told.extend(words)
         return 0, ""
 
-    assert flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), run) == 0
+    assert flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, YES, run) == 0
     assert told[:2] == ["--chip", "esp32"]
     assert told[-3:] == ["write-flash", "0x1000", str(tmp_path / "i")]
+
+
+@pytest.mark.parametrize(("erase", "word"), [(False, "settings and key stay"), (True, "go for ever")])
+def test_nothing_is_flashed_that_nobody_agreed_to(tmp_path, monkeypatch, capsys, erase, word):
+    port = tmp_path / "port"
+    port.write_text("")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    with pytest.raises(trouble.Trouble, match="Nothing was done"):
+        flash.flash(
+            str(port), esp_image(tmp_path / "i"), 115200, erase, Voice(), lambda *_: pytest.fail("flashed")
+        )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no round open" in said
+    assert word in said

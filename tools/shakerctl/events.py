@@ -37,6 +37,7 @@ def _looks_begun(data: bytes, as_csv: bool) -> bool:
 
 def _number(line: str, as_csv: bool) -> int:
     """Return the number of the event in a line of a file; ValueError when it is none of ours."""
+    event: Any
     if as_csv:
         row = dict(zip((*COLUMNS, REST), next(csv.reader([line])), strict=True))
         event = {
