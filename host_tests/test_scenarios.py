@@ -177,6 +177,10 @@ BAD = [
     ("wait 1.5", "1.5"),
     ("wait ١", "١"),
     ("wait 5 6", "wait"),
+    ("wait 86400001", "'86400001' is more than a day"),
+    ("wait until phase=BETTING within 99999999999", "'99999999999' is more than a day"),
+    ("expect event paid within 86400001", "more than a day"),
+    ("press paid for 86400001", "more than a day"),
     ("wait until", "NAME=VALUE"),
     ("wait until phase=BETTING within", "within"),
     ("wait until phase=BETTING within x", "x"),
@@ -258,6 +262,10 @@ def test_a_bad_line_names_file_line_and_word(before, line, word):
     number = 1 + before.count("\n")
     assert str(error.value).startswith(f"some/file.scn:{number}: ")
     assert word in str(error.value)
+
+
+def test_a_day_may_be_waited_for():
+    assert scenario.parse("wait 86400000", "f").steps[0].ms == 86400000
 
 
 def test_an_option_after_the_first_other_line_is_an_error():
