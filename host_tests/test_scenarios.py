@@ -1,14 +1,19 @@
 """Every scenario file on both interpreters, and every way to write one wrongly."""
 
 import inspect
+import os
+import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import play
 import scenario
+import simrun
 from shaker import lines
 
 FOLDER = play.HERE / "scenarios"
@@ -135,6 +140,74 @@ def test_a_long_file_leaves_room_for_the_next(tmp_path):
     (tmp_path / "long.scn").write_text("option link=absent\n" + events)
     (tmp_path / "next.scn").write_text("expect phase=IDLE\n")
     assert play.complaints(sorted(tmp_path.glob("*.scn"))) == [[], []]
+
+
+def test_a_file_that_no_interpreter_survives_fails_alone(tmp_path, monkeypatch):
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / f"{name}.scn").write_text("expect phase=IDLE\n")
+    # As a trace for which there is no memory would: b and d end the interpreter that plays them.
+    (tmp_path / "run_scenarios.py").write_text(
+        "import sys\nimport scenario\nparse = scenario.parse\n"
+        "def die(text, path):\n"
+        "    if path[-5] in 'bd':\n        print('about to die')\n        raise MemoryError()\n"
+        "    return parse(text, path)\n"
+        "scenario.parse = die\n"
+        f"__name__ = '__main__'\nexec(open({str(play.HERE / 'run_scenarios.py')!r}).read())\n"
+    )
+    start = play.subprocess.Popen
+
+    def killing(words, **options):
+        return start(
+            [word.replace(str(play.HERE / "run_"), str(tmp_path / "run_")) for word in words], **options
+        )
+
+    monkeypatch.setattr(play.subprocess, "Popen", killing)
+    found = play.complaints(sorted(tmp_path.glob("*.scn")))
+    assert (found[0], found[2]) == ([], [])
+    for said, name in ((found[1], "b"), (found[3], "d")):
+        text = "\n".join(said)
+        assert text.count(f"FAILED {tmp_path}/{name}.scn on ") == text.count("    about to die") == 2
+        assert "MemoryError" in text
+
+
+def playing(*words):
+    return subprocess.Popen(
+        [sys.executable, play.HERE / "play.py", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def test_ctrl_c_is_one_line_and_leaves_no_process(tmp_path):
+    (tmp_path / "long.scn").write_text("wait 86400000\n")
+    with playing(tmp_path / "long.scn") as player:
+        while len(children := simrun.children(player.pid)) < 2:
+            assert player.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.5)  # both run
+        player.send_signal(signal.SIGINT)
+        assert player.communicate(timeout=20) == ("", "make scenario: interrupted.\n")
+    assert player.returncode == 130
+    assert not any(pathlib.Path("/proc", child).exists() for child in children)
+
+
+def test_a_reader_that_goes_takes_no_word(tmp_path):
+    (tmp_path / "a.scn").write_text("press bell\n" * 200)
+    with playing("--trace", tmp_path / "a.scn") as player:
+        player.stdout.close()
+        assert (player.stderr.read(), player.wait(30)) == ("", 1)
+
+
+def test_ctrl_c_ends_the_round_in_one_word():
+    with subprocess.Popen(
+        [sys.executable, play.HERE / "run.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        for _ in range(3):  # it plays
+            running.stdout.readline()
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.communicate(timeout=20)[0]
+    assert said.splitlines()[-1] == "stopped" and "Traceback" not in said
+    assert running.returncode == 130
 
 
 def test_every_field_of_an_event_can_be_asked_for():
