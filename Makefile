@@ -40,7 +40,7 @@ test: $(STAMP) ## test everything that needs no hardware
 test-long: $(STAMP) ## run whole what `make test` thins out
 	@$(PY) -m pytest -q -m long -n auto --dist loadgroup --durations 0 --durations-min 1
 
-explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--full"
+explore: $(STAMP) ## visit every state the interlock can reach, some 40 s; a broken rule as scenario: ARGS="--scenario-out DIR"
 	@$(PY) host_tests/explore.py $(ARGS)
 
 mutants: $(STAMP) ## put small mistakes into the firmware; the unit tests must notice: ARGS="rules --step 5"
@@ -79,7 +79,7 @@ image: $(STAMP) ## make the release artefacts in build/image
 flash: $(STAMP) ## write MicroPython to a board: PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin
 	@test -n "$(PORT)" && test -n "$(MICROPYTHON)" || \
 	  { echo 'Say where and what: make flash PORT=/dev/ttyUSB0 MICROPYTHON=ESP32_GENERIC.bin' >&2; exit 2; }
-	@shakerctl flash --port "$(PORT)" --image "$(MICROPYTHON)"
+	@shakerctl flash --port "$(PORT)" --image "$(MICROPYTHON)" $$(test -t 0 || echo --yes)
 
 deploy: $(STAMP) ## put firmware (and settings) on a board: PORT=/dev/ttyUSB0 [SETTINGS=settings.json]
 	@test -n "$(PORT)" || { echo 'Say where: make deploy PORT=/dev/ttyUSB0' >&2; exit 2; }

@@ -4,8 +4,8 @@ Owns the rules about pins. The facts are in pins.csv (which GPIO) and signals.cs
 Writes firmware/shaker/pins.py, the literal block of firmware/boot.py, and the wiring table and picture in
 board/. Must never be imported by firmware.
 
-    python board/generate.py           write what is out of date
-    python board/generate.py --check   write nothing; exit 1 with one line for each broken rule or stale file
+    .venv/bin/python board/generate.py           write what is out of date
+    .venv/bin/python board/generate.py --check   exit 1, one line for each broken rule or stale file
 """
 
 import argparse

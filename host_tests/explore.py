@@ -1,4 +1,4 @@
-"""`python host_tests/explore.py [--full] [--scenario-out DIR]`: the exhaustive search and its figures.
+"""`make explore ARGS="[--full] [--scenario-out DIR]"`: the exhaustive search and its figures.
 
 Prints what each part and each build covered; with a broken rule the shortest scenario that shows it, and
 exits with 1. The search itself and why it leaves nothing out: exploration.py.

@@ -5,6 +5,7 @@ time, and `N passed, N failed` last; exits with 1 when anything failed, 2 when t
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
@@ -57,12 +58,12 @@ def interpreters():
     }
 
 
-def start(name, command, program, traces, paths):
-    """Start interpreter `name` on all `paths`."""
-    traces.mkdir()
+def start(name, command, program, traces, paths, first):
+    """Start interpreter `name` on `paths`, those before `first` left out."""
+    traces.mkdir(exist_ok=True)
     script = str(HERE / "run_scenarios.py")
     return subprocess.Popen(
-        [*command, script, str(program), str(traces), *map(str, paths)],
+        [*command, script, str(program), str(traces), str(first), *map(str, paths[first:])],
         env=environment(program)[name],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -70,19 +71,35 @@ def start(name, command, program, traces, paths):
     )
 
 
-def verdicts(output, count):
-    """Return [(passed, explanation)] for each file from what run_scenarios.py printed."""
-    found = [None] * count
+def end(process):
+    """Let a process be gone."""
+    process.kill()
+    process.wait()
+
+
+def judged(output, first=0):
+    """Return [(passed, explanation)] of the files done, from number `first` on, and what was said after."""
+    found = []
     said = []  # what the firmware's top guard printed, say
     for line in output.splitlines():
-        words = line.split()
-        if len(words) == 2 and words[0] in ("ok", "bad") and words[1].isdigit() and int(words[1]) < count:
-            found[int(words[1])] = (words[0] == "ok", said)
+        number = first + len(found)
+        if line in (f"ok {number}", f"bad {number}"):
+            found.append((line.startswith("ok"), said))
             said = []
         else:
             said.append(line if line.startswith("    ") else "    " + line)
-    lost = (False, ["    the interpreter stopped before this file was done:", *output.splitlines()[-12:]])
-    return [verdict or lost for verdict in found]
+    return found, said
+
+
+def verdicts(output, count):
+    """Return [(passed, explanation)] for each of `count` files from what was printed about them."""
+    found, said = judged(output)
+    return found + [stopped(said)] * (count - len(found))
+
+
+def stopped(said):
+    """Return the verdict on a file in which the interpreter stopped."""
+    return False, ["    the interpreter stopped before this file was done:", *said[-12:]]
 
 
 def difference(first, second):
@@ -99,8 +116,32 @@ def difference(first, second):
     return None
 
 
+def play_all(paths, program, work):
+    """Return {interpreter: [(passed, explanation)] of each file}; traces go to `work`/interpreter.
+
+    One process each, and another one for what follows a file that no interpreter survives.
+    """
+    commands = interpreters()
+    results = {name: [] for name in commands}
+    while any(len(found) < len(paths) for found in results.values()):
+        with contextlib.ExitStack() as ends:  # whatever happens, no process is left behind
+            running = {}
+            for name, found in results.items():
+                if len(found) < len(paths):
+                    process = start(name, commands[name], program, work / name, paths, len(found))
+                    running[name] = ends.enter_context(process)
+                    ends.callback(end, process)
+            for name, process in running.items():
+                found = results[name]
+                done, said = judged(process.communicate()[0], len(found))
+                found += done
+                if len(found) < len(paths):
+                    found.append(stopped(said))
+    return results
+
+
 def complaints(paths, trace=None):
-    """Play `paths` on both interpreters, in one process each; return what is wrong with each, in lines.
+    """Play `paths` on both interpreters; return what is wrong with each, in lines.
 
     trace: called with each path and its trace, every change as JSON lines, or None.
     """
@@ -108,11 +149,7 @@ def complaints(paths, trace=None):
         work = pathlib.Path(scratch)
         program = work / "program"
         stage(program)
-        running = {
-            name: start(name, command, program, work / name, paths)
-            for name, command in interpreters().items()
-        }
-        results = {name: verdicts(process.communicate()[0], len(paths)) for name, process in running.items()}
+        results = play_all(paths, program, work)
         found = []
         for i, path in enumerate(paths):
             lines = []
@@ -215,4 +252,13 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("make scenario: interrupted.", file=sys.stderr)
+        code = 130
+    except BrokenPipeError:  # who reads has had enough; what is left in the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    sys.exit(code)

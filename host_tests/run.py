@@ -25,12 +25,15 @@ def main():
         program = pathlib.Path(scratch) / "program"
         play.stage(program)
         watch = [*command, str(play.HERE / "watch.py"), str(program), str(SCENARIO)]
-        try:
-            return subprocess.run(watch, env=play.environment(program)["MicroPython"], check=False).returncode
-        except KeyboardInterrupt:
-            print("stopped")
-            return 130
+        # In a session of its own: a Ctrl-C is ours, and no exception inside the simulated firmware.
+        return subprocess.run(
+            watch, env=play.environment(program)["MicroPython"], check=False, start_new_session=True
+        ).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("stopped")
+        sys.exit(130)

@@ -1,6 +1,7 @@
-"""Plays scenario files on the interpreter that runs this: PROGRAM TRACES FILE… -> one verdict line a file.
+"""Plays scenario files on the interpreter that runs this: PROGRAM TRACES N FILE… -> one verdict line a file.
 
-Each file's trace goes to TRACES/<index>.trace. Runs on CPython and on MicroPython; play.py compares them.
+Their indices are N, N + 1, … Each file's trace goes to TRACES/<index>.trace. Runs on CPython and on
+MicroPython; play.py compares them.
 Prints "ok <index>" or "bad <index>" after whatever there is to say about that file.
 """
 
@@ -11,10 +12,10 @@ import scenario
 from table import Failed, Player
 
 
-def main(program, traces, paths):
+def main(program, traces, first, paths):
     """Play every file; returns the number that failed."""
     bad = 0
-    for index, path in enumerate(paths):
+    for index, path in enumerate(paths, first):
         player = None
         try:
             with open(path) as f:
@@ -39,4 +40,4 @@ def main(program, traces, paths):
 
 
 if __name__ == "__main__":
-    sys.exit(1 if main(sys.argv[1], sys.argv[2], sys.argv[3:]) else 0)
+    sys.exit(1 if main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]) else 0)

@@ -19,6 +19,7 @@ EVENT_FIELDS = (
     "seq", "boot", "t", "at", "ev", "ph", "rd", "rep", "adopted", "auth", "cause", "clean", "code", "dice",
     "field", "from", "key", "on", "place", "pulses", "to", "type", "up", "ver", "was", "what", "why", "win",
 )  # fmt: skip
+MOST_MS = 86400000  # in one step; a simulated day takes minutes to play
 LIMIT_MS = 10000
 EVENT_MS = 200
 REPLY_MS = 1000
@@ -110,16 +111,22 @@ class _Parser:
     def fail(self, text):
         raise ScenarioError(self.path, self.line, text)
 
-    def count(self, text, what="a number of ms"):
+    def count(self, text, what):
         n = number(text)
         if n is None:
             self.fail("'%s' is not %s" % (text, what))
         return n
 
+    def ms(self, text):
+        n = self.count(text, "a number of ms")
+        if n > MOST_MS:
+            self.fail("'%s' is more than a day (%d ms)" % (text, MOST_MS))
+        return n
+
     def within(self, words):
         """Split a trailing `within MS` off `words`."""
         if len(words) >= 2 and words[-2] == "within":
-            return words[:-2], self.count(words[-1])
+            return words[:-2], self.ms(words[-1])
         if words and words[-1] == "within":
             self.fail("'within' needs a number of ms")
         return words, None
@@ -228,7 +235,7 @@ class _Parser:
             if len(words) > 1:
                 if len(words) != 3 or words[1] != "for":
                     self.fail("'%s' is not understood (press KEY for MS)" % words[1])
-                ms = self.count(words[2])
+                ms = self.ms(words[2])
             return Step(verb, line, ms=ms, word=words[0])
         if verb == "wait":
             if words and words[0] == "until":
@@ -236,7 +243,7 @@ class _Parser:
                 return Step("until", line, self.signals(words), LIMIT_MS if ms is None else ms)
             if len(words) != 1:
                 self.fail("wait takes a number of ms, or 'until'")
-            return Step(verb, line, ms=self.count(words[0]))
+            return Step(verb, line, ms=self.ms(words[0]))
         if verb == "expect":
             return self.expect(words)
         if verb == "no":

@@ -118,15 +118,24 @@ def test_a_second_deployment_keeps_one_older_version_and_a_third_removes_it(serv
     assert (done["before"], done["removed"]) == (one, [])
     served.wait(in_service)
     to_bench(served)
-    on_board(served, "import os\nos.mkdir('/fw-00000000')\nopen('/fw-00000000/manifest.json', 'w').close()")
-    done = json.loads(shakerctl("deploy", "--port", served.usb, "--image", releases["one"], "--json").out)
+    folders = ["fw-1234567", "fw-123456789", "fw-ABCDEF00", "fw-notes"]
+    files = ["fw-00000001", "fw-old.txt"]
+    on_board(
+        served,
+        f"import os\nfor n in {['fw-00000000', *folders]!r}: os.mkdir('/' + n)\n"
+        f"for n in {['fw-00000000/manifest.json', 'fw-notes/a.txt', *files]!r}: open('/' + n, 'w').close()",
+    )
+    told = shakerctl("deploy", "--port", served.usb, "--image", releases["one"], "--json")
+    done = json.loads(told.out)
     assert (done["before"], done["copied"]) == (two, []), "it was still there, whole"
     assert done["removed"] == ["fw-00000000"]
+    assert "Removed from the board: fw-00000000." in told.err
     served.wait(in_service)
     to_bench(served)
     names = on_board(served, "import os\nprint(sorted(os.listdir('/')))")
     assert one in names
     assert two in names
+    assert [name for name in folders + files if repr(name) not in names] == [], "a technician's own"
 
 
 def test_damaged_settings_give_way_to_a_whole_file_and_to_nothing_less(served, releases, tmp_path):
@@ -392,6 +401,19 @@ def test_a_silent_board(tmp_path, releases, monkeypatch, capsys):
 def test_a_board_that_will_not_do(tmp_path, releases, options, words):
     with VirtualBoard(tmp_path / "board", **options) as board:
         refused(shakerctl("deploy", "--port", board.usb, "--image", releases["one"]), *words)
+
+
+def test_what_has_the_name_of_ours_and_is_of_another_kind_is_named_and_kept(tmp_path, releases):
+    slot = slot_of(releases["one"])
+    deploying = ("deploy", "--image", releases["one"], "--port")
+    with VirtualBoard(tmp_path / "board") as board:
+        for path in ("/current", "/boot.py.new", f"/{slot}/manifest.json"):
+            on_board(board, f"import os\nif {path.count('/')} > 1: os.mkdir('/{slot}')\nos.mkdir({path!r})")
+            refused(shakerctl(*deploying, board.usb), f"{path} on the board is a folder", f"rm -r :{path}")
+            on_board(board, f"import os\nos.rmdir({path!r})")
+        on_board(board, f"import os\nos.rmdir('/{slot}')\nopen('/{slot}', 'w').close()")
+        refused(shakerctl(*deploying, board.usb), f"/{slot} on the board is a file", f"rm -r :/{slot}")
+        assert on_board(board, "import os\nprint(os.listdir('/'))").strip() == f"['{slot}']"
 
 
 def test_space_is_made_from_versions_nobody_needs_before_it_is_refused(tmp_path, releases):

@@ -311,6 +311,7 @@ def test_what_exists_may_be_named(tree, words):
         ("[a](#three)", "link to #three, which is no heading there"),
         ("![a](x.md#three)", "link to x.md#three, which is no heading there"),
         ("`make fly`", "names `make fly`, which is no target"),
+        ("`python tools/check.py`", "names `python tools/check.py`: write .venv/bin/python"),
     ],
 )
 def test_what_does_not_exist_may_not(tree, words, said):

@@ -134,6 +134,8 @@ def previous(tmp_path):
     folder = tmp_path / "releases"
     (folder / "out" / "files").mkdir(parents=True)
     (folder / "out" / "files" / "main.py").write_text("the last one")
+    names = ("files/main.py", "littlefs.img", "package.json")
+    (folder / "out" / "SHA256SUMS").write_text("".join(f"{'0' * 64}  {name}\n" for name in names))
     return folder
 
 
@@ -183,6 +185,27 @@ def test_a_release_replaces_the_previous_one_also_through_a_link_but_never_a_fil
     with pytest.raises(NotADirectoryError):
         image.build(interpreter.FIRMWARE, tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("path", ["notes.txt", "files/notes.txt", "files/shaker/notes/", "SHA256SUMS"])
+def test_a_folder_with_anything_else_in_it_is_refused_and_named(tmp_path, path):
+    out = previous(tmp_path) / "out"
+    if path.endswith("/"):
+        (out / path).mkdir(parents=True)
+    else:
+        (out / path).write_text("mine")  # also a list of other files
+    before = everything(out)
+    first = "files/shaker" if path.startswith("files/shaker") else path
+    with pytest.raises(image.ImageError, match=f"out/{first} is no part of a release"):
+        image.build(interpreter.FIRMWARE, out)
+    assert everything(out) == before
+
+
+def test_a_reader_that_goes_takes_no_word(tmp_path):
+    words = command(previous(tmp_path))
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as making:
+        making.stdout.close()
+        assert (making.stderr.read(), making.wait(60)) == ("", 0)
 
 
 def test_ctrl_c_is_one_line(tmp_path):

@@ -1,14 +1,19 @@
 """Every scenario file on both interpreters, and every way to write one wrongly."""
 
 import inspect
+import os
+import pathlib
 import re
+import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 import play
 import scenario
+import simrun
 from shaker import lines
 
 FOLDER = play.HERE / "scenarios"
@@ -138,6 +143,74 @@ def test_a_long_file_leaves_room_for_the_next(tmp_path):
     assert play.complaints(sorted(tmp_path.glob("*.scn"))) == [[], []]
 
 
+def test_a_file_that_no_interpreter_survives_fails_alone(tmp_path, monkeypatch):
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / f"{name}.scn").write_text("expect phase=IDLE\n")
+    # As a trace for which there is no memory would: b and d end the interpreter that plays them.
+    (tmp_path / "run_scenarios.py").write_text(
+        "import sys\nimport scenario\nparse = scenario.parse\n"
+        "def die(text, path):\n"
+        "    if path[-5] in 'bd':\n        print('about to die')\n        raise MemoryError()\n"
+        "    return parse(text, path)\n"
+        "scenario.parse = die\n"
+        f"__name__ = '__main__'\nexec(open({str(play.HERE / 'run_scenarios.py')!r}).read())\n"
+    )
+    start = play.subprocess.Popen
+
+    def killing(words, **options):
+        return start(
+            [word.replace(str(play.HERE / "run_"), str(tmp_path / "run_")) for word in words], **options
+        )
+
+    monkeypatch.setattr(play.subprocess, "Popen", killing)
+    found = play.complaints(sorted(tmp_path.glob("*.scn")))
+    assert (found[0], found[2]) == ([], [])
+    for said, name in ((found[1], "b"), (found[3], "d")):
+        text = "\n".join(said)
+        assert text.count(f"FAILED {tmp_path}/{name}.scn on ") == text.count("    about to die") == 2
+        assert "MemoryError" in text
+
+
+def playing(*words):
+    return subprocess.Popen(
+        [sys.executable, play.HERE / "play.py", *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def test_ctrl_c_is_one_line_and_leaves_no_process(tmp_path):
+    (tmp_path / "long.scn").write_text("wait 86400000\n")
+    with playing(tmp_path / "long.scn") as player:
+        while len(children := simrun.children(player.pid)) < 2:
+            assert player.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.5)  # both run
+        player.send_signal(signal.SIGINT)
+        assert player.communicate(timeout=20) == ("", "make scenario: interrupted.\n")
+    assert player.returncode == 130
+    assert not any(pathlib.Path("/proc", child).exists() for child in children)
+
+
+def test_a_reader_that_goes_takes_no_word(tmp_path):
+    (tmp_path / "a.scn").write_text("press bell\n" * 200)
+    with playing("--trace", tmp_path / "a.scn") as player:
+        player.stdout.close()
+        assert (player.stderr.read(), player.wait(30)) == ("", 1)
+
+
+def test_ctrl_c_ends_the_round_in_one_word():
+    with subprocess.Popen(
+        [sys.executable, play.HERE / "run.py"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        for _ in range(3):  # it plays
+            running.stdout.readline()
+        os.killpg(running.pid, signal.SIGINT)
+        said = running.communicate(timeout=20)[0]
+    assert said.splitlines()[-1] == "stopped" and "Traceback" not in said
+    assert running.returncode == 130
+
+
 def test_every_field_of_an_event_can_be_asked_for():
     source = inspect.getsource(lines)
     said = re.findall(r'[{,]"([a-z]+)":', source[source.index("def event(") : source.index("def _text(")])
@@ -178,6 +251,10 @@ BAD = [
     ("wait 1.5", "1.5"),
     ("wait ١", "١"),
     ("wait 5 6", "wait"),
+    ("wait 86400001", "'86400001' is more than a day"),
+    ("wait until phase=BETTING within 99999999999", "'99999999999' is more than a day"),
+    ("expect event paid within 86400001", "more than a day"),
+    ("press paid for 86400001", "more than a day"),
     ("wait until", "NAME=VALUE"),
     ("wait until phase=BETTING within", "within"),
     ("wait until phase=BETTING within x", "x"),
@@ -262,6 +339,10 @@ def test_a_bad_line_names_file_line_and_word(before, line, word):
     number = 1 + before.count("\n")
     assert str(error.value).startswith(f"some/file.scn:{number}: ")
     assert word in str(error.value)
+
+
+def test_a_day_may_be_waited_for():
+    assert scenario.parse("wait 86400000", "f").steps[0].ms == 86400000
 
 
 def test_an_option_after_the_first_other_line_is_an_error():

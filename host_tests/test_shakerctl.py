@@ -1,8 +1,10 @@
 """shakerctl's other commands on the virtual board, and what it says when something is wrong."""
 
 import csv
+import io
 import json
 import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -11,7 +13,7 @@ import time
 import pytest
 
 from conftest import KEY, in_service, on_board, process, shakerctl, slot_of, to_bench
-from shakerctl import flash, line, protocol, provision, release, trouble, usb
+from shakerctl import flash, line, protocol, provision, release, send, trouble, usb
 from shakerctl.__main__ import main
 from shakerctl.events import Store
 from shakerctl.firmware import settings
@@ -43,12 +45,19 @@ def test_every_command_explains_itself(words, capsys):
         ("send", "--port", "x", "rounds", "0"),
         ("monitor", "--port", "x", "--seconds", "nan"),
         ("monitor", "--port", "x", "--seconds", "-1"),
+        ("send", "--port", "x", "status", "--json", "1"),
+        ("send", "--port", "x", "rounds", "--json", "1", "2"),
+        ("send", "--port", "x", "rounds", "--jsno", "1"),
         ("send", "--port", "x", "paid"),
         ("send", "--port", "x", "--key-file", "no-such-file", "paid"),
         ("provision", "--port", "x"),
         ("provision", "--port", "x", "--set", "table"),
         ("provision", "--port", "x", "--settings", "no-such-file"),
         ("flash", "--port", "x", "--image", "no-such-file"),
+        *(
+            ("flash", "--port", "x", "--image", "x", "--baud", baud)
+            for baud in ("-5", "0", "9599", "2000001", "1_0", "٣")
+        ),
     ],
 )
 def test_a_wrong_call_exits_with_2_and_one_line(words, capsys):
@@ -60,6 +69,24 @@ def test_a_wrong_call_exits_with_2_and_one_line(words, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("cmd", "word"),
+    [
+        *(("result", word) for word in ("٣,1,1", " 1,2,3", "1,2,+3", "1,2,3,")),
+        *(
+            (cmd, word)
+            for cmd in ("rounds", "replay", "ack", "time")
+            for word in ("٣", "²", " 1", "1_0", "+1", "")
+        ),
+        ("ack", "9" * 5000),
+        *(("verify", word) for word in ("ä", "a\nb", '"', "\\")),
+    ],
+)
+def test_an_argument_that_no_line_carries_is_refused_before_anything_is_sent(cmd, word):
+    with pytest.raises(trouble.Usage, match=f"^{cmd} needs "):
+        send.argument(cmd, word)
+
+
 # -- The line ----------------------------------------------------------------------------------------------
 
 
@@ -67,6 +94,7 @@ def test_send_verify_monitor_and_events_on_one_shaker(served, releases, key_file
     port = ("--port", served.uart)
     status = json.loads(shakerctl("send", *port, "--json", "status").out)
     assert status["ok"]["ph"] == "IDLE"
+    assert "ok" in json.loads(shakerctl("send", *port, "replay", "--json", "1").out), "options stand anywhere"
     assert shakerctl("send", *port, "--key-file", key_file, "time", "1795000000").code == 0
     refused = shakerctl("send", *port, "--key-file", key_file, "paid")
     assert (refused.code, "wrong-phase" in refused.err) == (1, True)
@@ -176,6 +204,75 @@ def test_a_file_of_something_else_is_left_alone(tmp_path):
         assert path.read_text() == text
 
 
+EVENT = '{"seq":1,"boot":1,"t":0,"at":null,"ev":"boot","ph":"IDLE","rd":0,"rep":0}\n'
+HEADING = "seq,boot,t,at,ev,ph,rd,rep,more\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "as_csv", "place"),
+    [
+        *((EVENT + '{"seq":%s}\n' % number, False, 2) for number in ("1.9", "-5", "2", "true", '"2"')),
+        (EVENT.replace("1", "1.9", 1), False, 1),
+        (EVENT.replace("1", "0", 1), False, 1),
+        ("[1]\n", False, 1),
+        ('{"seq":1,"note":"my notes"}', False, 1),
+        (EVENT + "my notes", False, 2),
+        (EVENT, True, 1),
+        (HEADING + "1,2\n", True, 2),
+        (HEADING + "-5,1,0,,boot,IDLE,0,0,\n", True, 2),
+        (HEADING + "1,1,0,,boot,IDLE,0,0,\nmy notes", True, 3),
+    ],
+)
+def test_a_line_that_is_no_event_is_named_and_left_alone(tmp_path, text, as_csv, place):
+    path = tmp_path / "events"
+    path.write_text(text)
+    with pytest.raises(trouble.Usage, match=f"events:{place} is no event"):
+        Store(path, as_csv)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("as_csv", [False, True])
+def test_a_file_cut_short_anywhere_in_its_first_line_begins_anew(tmp_path, as_csv):
+    path = tmp_path / "events"
+    whole = HEADING + "1,1,0,,boot,IDLE,0,0,\n" if as_csv else EVENT
+    for size in range(len(whole)):
+        path.write_text(whole[:size])
+        Store(path, as_csv).close()
+        assert path.read_text() == (HEADING if as_csv else ""), size
+
+
+def test_what_is_no_file_is_refused_before_it_is_read(capsys):
+    assert main(["events", "--port", "x", "--out", "/dev/full"]) == 2
+    assert "/dev/full does not serve: it is no regular file" in capsys.readouterr().err
+
+
+def test_following_ends_at_ctrl_c_with_its_summary(served, key_file, tmp_path):
+    out = tmp_path / "events.jsonl"
+    words = [
+        "events",
+        "--port",
+        served.uart,
+        "--key-file",
+        str(key_file),
+        "--out",
+        str(out),
+        "--follow",
+        "--json",
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "shakerctl", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
+        served.wait(lambda seen: (out.exists() and out.stat().st_size) or following.poll() is not None)
+        served.rest(300)
+        following.send_signal(signal.SIGINT)
+        said, err = following.communicate(timeout=30)
+    assert (following.returncode, err) == (0, "")
+    told = json.loads(said)
+    assert told["last"] == told["events"] == len(out.read_text().splitlines()) > 0
+    status = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)
+    assert status["ok"]["ack"] == told["last"]
+
+
 def test_a_silent_line_says_what_to_look_at(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("shakerctl.line.ANSWER_S", 1.0)
     with VirtualBoard(tmp_path / "board") as board:
@@ -227,8 +324,8 @@ def test_a_place_that_does_not_serve_for_events_is_left_as_it_was(tmp_path):
     assert (full.code, path.exists()) == (1, False)
     one_line(full, "does not serve")
     pipe = shakerctl(*words, "/dev/stdout", preexec_fn=lambda: None)
-    assert pipe.code == 1
-    one_line(pipe, "does not serve")
+    assert pipe.code == 2
+    one_line(pipe, "no regular file")
 
 
 def test_damage_that_is_nested_deep_is_damage(tmp_path):
@@ -249,7 +346,7 @@ def test_ctrl_c_is_ours_from_the_first_moment(monkeypatch, capsys):
     def pressed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("argparse.ArgumentParser.parse_args", pressed)
+    monkeypatch.setattr("argparse.ArgumentParser.parse_known_args", pressed)
     assert main(["send"]) == 1
     assert "interrupted" in capsys.readouterr().err
 
@@ -469,6 +566,9 @@ def test_a_file_that_is_none_takes_one_line(tmp_path, capsys, text, word, option
 # -- Flashing ----------------------------------------------------------------------------------------------
 
 
+YES = Voice(assume_yes=True)
+
+
 def esp_image(path, chip=0, size=200_000, magic=0xE9):
     data = bytearray(size)
     data[0] = magic
@@ -490,7 +590,7 @@ def test_esptool_at_a_board_that_does_not_answer(tmp_path):
     with VirtualBoard(tmp_path / "board") as board:
         board.order(power="off")
         image = esp_image(tmp_path / "image")
-        done = shakerctl("flash", "--port", board.usb, "--image", image, "--json")
+        done = shakerctl("flash", "--port", board.usb, "--image", image, "--json", "--yes")
         assert done.code == 1
         assert "silent" in done.err.splitlines()[-1]
         assert "Traceback" not in done.err
@@ -509,9 +609,7 @@ def test_what_esptool_says_becomes_one_line_that_says_what_to_do(tmp_path, said,
     port = tmp_path / "port"
     port.write_text("")
     with pytest.raises(trouble.Trouble, match=word) as refused:
-        flash.flash(
-            str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), lambda words, line: (2, said)
-        )
+        flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, YES, lambda words, line: (2, said))
     assert "\n" not in str(refused.value)
 
 
@@ -524,6 +622,20 @@ def test_what_esptool_is_told(tmp_path):
         told.extend(words)
         return 0, ""
 
-    assert flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, Voice(), run) == 0
+    assert flash.flash(str(port), esp_image(tmp_path / "i"), 115200, False, YES, run) == 0
     assert told[:2] == ["--chip", "esp32"]
     assert told[-3:] == ["write-flash", "0x1000", str(tmp_path / "i")]
+
+
+@pytest.mark.parametrize(("erase", "word"), [(False, "settings and key stay"), (True, "go for ever")])
+def test_nothing_is_flashed_that_nobody_agreed_to(tmp_path, monkeypatch, capsys, erase, word):
+    port = tmp_path / "port"
+    port.write_text("")
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    with pytest.raises(trouble.Trouble, match="Nothing was done"):
+        flash.flash(
+            str(port), esp_image(tmp_path / "i"), 115200, erase, Voice(), lambda *_: pytest.fail("flashed")
+        )
+    said = " ".join(capsys.readouterr().out.split())
+    assert "no round open" in said
+    assert word in said

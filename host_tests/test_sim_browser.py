@@ -353,10 +353,18 @@ def test_a_table_that_goes_is_read_out_and_the_one_that_comes_has_its_own_keys(b
         expect(opened.locator("[data-press=start]")).to_be_visible()
     alert = opened.locator("#alerts[role=alert]")
     expect(alert).to_contain_text("make sim")
+    for works in ("[data-press=start]", "[data-move=cover]", "#sendResult", "#saveVcd"):
+        assert not opened.evaluate(
+            "at => (at = document.querySelector(at), at.focus(), at === document.activeElement)", works
+        )
+    opened.keyboard.press("c")
+    expect(opened.locator("#toast")).to_contain_text("make sim")
     with simrun.SimRun(tmp_path, "--lever", "--port", str(sim.port)):
         expect(opened.locator("[data-press=lever]")).to_be_visible()
         phase(opened, "IDLE")
         expect(alert).to_have_text("")
+        opened.locator("[data-move=cover]").focus()
+        expect(opened.locator("[data-move=cover]")).to_be_focused()
         context.close()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 
 import pytest
 import serial
@@ -9,7 +10,7 @@ from mpremote.transport import TransportExecError
 from mpremote.transport_serial import SerialTransport
 
 from conftest import mpremote, on_board
-from virtualboard import VirtualBoard
+from virtualboard import UNREAD_S, VirtualBoard, _Port
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_mpremote_resets_it(board):
     assert mpremote(board.usb, "soft-reset").code == 0
     assert mpremote(board.usb, "reset").code == 0
     board.expect(b"main ran", count + 1)
-    assert len(board.resets) > 0
+    board.wait(lambda seen: board.resets, "no reset")  # what it prints and what it does come by two ways
 
 
 def test_mpremote_works_at_the_terminals_own_name_too(board):
@@ -197,6 +198,26 @@ def test_a_pulled_cable_stops_nothing(board):
     board.wait(lambda seen: seen["out"]["alarm"] == "on", "the program stopped")
     board.plug()
     assert run(board, "print('back')") == ["back"]
+
+
+def test_what_nobody_reads_is_lost_and_never_waited_for(tmp_path):
+    port = _Port(tmp_path / "port")
+    begun = time.monotonic()
+    for _ in range(9):
+        port.write(b"x" * 5000)
+    assert time.monotonic() - begun < UNREAD_S
+    with serial.Serial(str(port.path), timeout=0) as late:  # empties the line as it opens
+        time.sleep(UNREAD_S + 0.1)
+        port.flush()
+        while late.read(4096):
+            port.flush()
+        port.write(b"y" * 9000)
+        heard = b""
+        while len(heard) < 9000:  # a reader that is there gets everything
+            heard += late.read(100)
+            port.flush()
+        assert heard == b"y" * 9000
+    port.close()
 
 
 def test_partitions_are_there_only_where_the_image_has_them(board, tmp_path):

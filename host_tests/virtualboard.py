@@ -1,8 +1,8 @@
 """A virtual board: a real MicroPython behind a pseudo-terminal that behaves as an ESP32's USB port.
 
 `mpremote connect`, `shakerctl` and any terminal work on it; machine, esp32, neopixel and time are the fakes,
-with the table behind them, in real time. `python host_tests/virtualboard.py` starts one to play with: it says
-where its ports are and takes live.py's orders as JSON lines on standard input.
+with the table behind them, in real time. `.venv/bin/python host_tests/virtualboard.py` starts one to play
+with: it says where its ports are and takes live.py's orders as JSON lines on standard input.
 
     board.usb, board.uart      paths of its two serial ports (links that stay when the port comes back)
     board.order(set={…}, …)    what people and faults do: live.py's orders, and virtualchip.py's
@@ -35,6 +35,7 @@ from typing import Any
 from interpreter import FIRMWARE, HERE, MICROPYTHON
 
 HEAP_BYTES = 48_000_000
+UNREAD_S = 0.5  # a busy reader is slower than a wire
 PATIENCE_S = 40.0  # of wait(); a busy machine is slow, not wrong
 STOCK_BLOCKS = 112  # of 4096 bytes: `/`; a stock image has 512, which would only cost time
 DATA_BLOCKS = 32  # the data partition
@@ -51,6 +52,8 @@ class _Port:
         self.path = path
         self.master = -1
         self._slave = -1
+        self.unsent = b""
+        self._went_at = 0.0
         self.open()
 
     def open(self) -> None:
@@ -67,19 +70,29 @@ class _Port:
         os.close(self._slave)
         os.close(self.master)
         self.master = -1
+        self.unsent = b""
 
     def write(self, data: bytes) -> None:
-        """Send `data`; what nobody reads is lost, as on a serial line."""
-        end = time.monotonic() + 0.5
-        while data and self.master >= 0:
-            try:
-                data = data[os.write(self.master, data) :]
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    return
-                time.sleep(0.005)
-            except OSError:
-                return
+        """Send `data`, never waiting; what nobody reads for UNREAD_S is lost, as on a serial line."""
+        self.unsent += data
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what has not gone out yet, as far as it goes."""
+        if not self.unsent:
+            return
+        try:
+            self.unsent = self.unsent[os.write(self.master, self.unsent) :]
+            self._went_at = time.monotonic()
+        except BlockingIOError:
+            if time.monotonic() - self._went_at > UNREAD_S:
+                self.unsent = b""
+        except OSError:
+            self.unsent = b""
+
+    def events(self) -> int:
+        """Return what the pump waits for."""
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self.unsent else 0)
 
     def read(self) -> bytes:
         """Return what has come."""
@@ -273,9 +286,12 @@ class VirtualBoard:
                 with self._lock:
                     usb = self._usb.master
                     if usb >= 0:
-                        selector.register(usb, selectors.EVENT_READ)
-                selector.register(self._uart.master, selectors.EVENT_READ)
+                        selector.register(usb, self._usb.events())
+                selector.register(self._uart.master, self._uart.events())
                 ready = [key.fileobj for key, _ in selector.select(0.05)]
+            with self._lock:
+                self._usb.flush()
+            self._uart.flush()
             if stdout in ready:
                 data = os.read(stdout.fileno(), 4096)
                 if not data:

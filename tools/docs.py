@@ -1,7 +1,7 @@
 """`make docs`: writes the pages that follow from the firmware, so that none of them can go stale.
 
-    python tools/docs.py           write what is out of date
-    python tools/docs.py --check   write nothing; exit 1 with one line for each page that is out of date
+    .venv/bin/python tools/docs.py           write what is out of date
+    .venv/bin/python tools/docs.py --check   write nothing; exit 1 with a line for each stale page
 
 What is on a page, and where it comes from: docpages.py.
 """

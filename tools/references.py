@@ -6,6 +6,7 @@ Owns the ways a document may name such a thing, all in backticks or as a link:
     `round.py`               a file of the repository: by its path, or from one of FOLDERS
     `round.py: Round.judge`  a function, class or method in it; so are tests named
     `make check`             a target of the Makefile
+    `.venv/bin/python …`     never `python …`, which has nothing of what our programs need
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ GIVEN = {"firmware/docs/SPEC.md"}
 ELSEWHERE = {"settings.json", "settings.new", "settings.bad", "manifest.json", "tail.log"}
 _FILE = re.compile(r"`([\w./-]+\.(?:py|md|scn|csv|json|toml|txt|svg|js|html|css|png|cmake))(?:: ([\w.]+))?`")
 _LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+_PYTHON = re.compile(r"(?:^|`)python3? +[-\w/.]+", re.M)
 _TARGET = re.compile(r"(?:^|`)make ([a-z][a-z-]*)", re.M)
 
 
@@ -107,5 +109,9 @@ def wrong(root: Path, documents: Iterable[str]) -> list[str]:
             f"{name}: names `make {target}`, which is no target"
             for target in _TARGET.findall(text)
             if target not in have and name not in GIVEN
+        ]
+        found += [
+            f"{name}: names `{command.lstrip('`')}`: write .venv/bin/python"
+            for command in _PYTHON.findall(text)
         ]
     return found

@@ -38,6 +38,16 @@ def _seconds(word: str) -> float:
 _seconds.__name__ = "time in seconds"  # what argparse calls it
 
 
+def _baud(word: str) -> int:
+    """Return a speed that an ESP32 and its adapter can have."""
+    if not (word.isascii() and word.isdigit() and 9600 <= int(word) <= 2_000_000):
+        raise ValueError
+    return int(word)
+
+
+_baud.__name__ = "speed (9600 to 2000000)"
+
+
 def _uart_options(parser: argparse.ArgumentParser, key: bool = True) -> None:
     parser.add_argument("--port", required=True, help="the port of the adapter on the shaker's UART 2")
     if key:
@@ -67,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
     sub.add_argument(
         "--image", type=Path, required=True, metavar="BIN", help="MicroPython's ESP32_GENERIC .bin"
     )
-    sub.add_argument("--baud", type=int, default=460800, help="speed of the transfer (default %(default)s)")
+    sub.add_argument("--baud", type=_baud, default=460800, help="speed of the transfer (default %(default)s)")
     sub.add_argument(
         "--erase", action="store_true", help="erase everything first: journal, settings and key too"
     )
@@ -251,11 +261,22 @@ def _send(args: argparse.Namespace) -> int:
     return send(args.port, key_of(args.key_file), args.cmd, args.argument, _voice(args))
 
 
+def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    """Return the command line's words. Leaves with exit code 2 where they are wrong."""
+    top = parser()
+    args, rest = top.parse_known_args(argv)
+    if args.command == "send" and args.argument is None and len(rest) == 1 and rest[0][:1] != "-":
+        args.argument = rest.pop()  # argparse gives up an optional argument at the first option after `cmd`
+    if rest:
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code."""
     args = argparse.Namespace(command="")  # until it is known
     try:
-        args = parser().parse_args(argv)
+        args = arguments(argv)
         return args.act(args)
     except Trouble as trouble:
         print(f"shakerctl {args.command}: {trouble}", file=sys.stderr)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from shakerctl.release import SLOT, Release
+from shakerctl.release import Release, is_slot
 from shakerctl.trouble import Trouble
 from shakerctl.usb import Usb
 from shakerctl.voice import Voice
@@ -29,6 +29,9 @@ import os, hashlib, binascii
 def _names(p):
     try: return sorted(os.listdir(p))
     except OSError: return []
+def _is(p, kind):
+    try: return os.stat(p)[0] & 0xF000 == kind
+    except OSError: return False
 def _hash(p):
     h = hashlib.sha256(); b = bytearray(512); v = memoryview(b)
     try:
@@ -112,6 +115,18 @@ class Disk:
         """Return a short file's text, '' when there is none."""
         return self.usb.eval(f"_text({path!r})")
 
+    def slots(self) -> list[str]:
+        """Return the names of the slots, sorted."""
+        names = [name for name in self.names("/") if is_slot(name)]
+        return self.usb.eval(f"[n for n in {names!r} if _is('/' + n, 0x4000)]")
+
+    def in_the_way(self, files: list[str], folders: list[str]) -> str:
+        """Return the first path where a folder lies and a file must, or the other way round; '' for none."""
+        found = self.usb.eval(
+            f"[p for p in {folders!r} if _is(p, 0x8000)] + [p for p in {files!r} if _is(p, 0x4000)]"
+        )
+        return found[0] if found else ""
+
     def free(self) -> int:
         """Return the bytes that are free."""
         return self.usb.eval("_free()")
@@ -154,9 +169,15 @@ def deploy(
     disk = Disk(usb)
     before = disk.text("/current").strip()
     slot = "/" + release.slot
-    copied = _copy(disk, release, before, voice)
-    _switch(disk, release, before)
-    removed = _tidy(disk, release.slot, before)
+    _refuse_strangers(disk, release)
+    removed: list[str] = []
+    try:
+        copied = _copy(disk, release, before, voice, removed)
+        _switch(disk, release, before)
+        _tidy(disk, release.slot, before, removed)
+    finally:
+        if removed:
+            voice.say(f"Removed from the board: {', '.join(removed)}.")
     also()
     said = _start(usb, release)
     return {
@@ -171,8 +192,23 @@ def deploy(
     }
 
 
-def _copy(disk: Disk, release: Release, before: str, voice: Voice) -> list[str]:
-    """Bring the slot into being, whole and compared."""
+def _refuse_strangers(disk: Disk, release: Release) -> None:
+    """Refuse a board on which something of another kind has one of our names."""
+    slot = "/" + release.slot
+    inside = [f"{slot}/{path}" for path in release.inside]
+    tops = [f"/{name}{end}" for name in (*release.scripts, "current") for end in ("", ".new")]
+    folders = sorted({path.rpartition("/")[0] for path in inside})
+    path = disk.in_the_way(tops + inside, folders)
+    if path:
+        kind, need = ("file", "folder") if path in folders else ("folder", "file")
+        raise Trouble(
+            f"{path} on the board is a {kind}, where the firmware has a {need}: remove it "
+            f"(`mpremote rm -r :{path}`) and run it again."
+        )
+
+
+def _copy(disk: Disk, release: Release, before: str, voice: Voice, removed: list[str]) -> list[str]:
+    """Bring the slot into being, whole and compared. What had to go is added to `removed`."""
     slot = "/" + release.slot
     files = release.inside
     missing = {path: files[path] for path in disk.different(slot, files)}
@@ -182,9 +218,10 @@ def _copy(disk: Disk, release: Release, before: str, voice: Voice) -> list[str]:
         for name in disk.names(slot + folder):
             if name not in known:
                 disk.drop(f"{slot}{folder}/{name}")
+                removed.append(f"{release.slot}{folder}/{name}")
     if not missing:
         return []
-    _make_room(disk, release, before, missing)
+    _make_room(disk, release, before, missing, removed)
     if disk.names(slot) and release.slot != before:
         disk.drop(f"{slot}/manifest.json")  # until it is whole again
         missing["manifest.json"] = release.manifest
@@ -198,11 +235,14 @@ def _copy(disk: Disk, release: Release, before: str, voice: Voice) -> list[str]:
     return ordered
 
 
-def _make_room(disk: Disk, release: Release, before: str, missing: dict[str, bytes]) -> None:
+def _make_room(
+    disk: Disk, release: Release, before: str, missing: dict[str, bytes], removed: list[str]
+) -> None:
     need = sum(-(-len(data) // BLOCK_BYTES) * BLOCK_BYTES for data in missing.values()) + 8 * BLOCK_BYTES
-    for name in disk.names("/"):
-        if name.startswith(SLOT) and name not in (before, release.slot) and disk.free() < need:
+    for name in disk.slots():
+        if name not in (before, release.slot) and disk.free() < need:
             disk.drop("/" + name)
+            removed.append(name)
     have = disk.free()
     if have < need:
         raise Trouble(
@@ -224,17 +264,15 @@ def _switch(disk: Disk, release: Release, before: str) -> None:
         disk.rename("/current.new", "/current")
 
 
-def _tidy(disk: Disk, slot: str, before: str) -> list[str]:
+def _tidy(disk: Disk, slot: str, before: str, removed: list[str]) -> None:
     """Remove slots but the one in force and the one before it, and what interrupted deployments left."""
-    removed = []
-    names = disk.names("/")
-    slots = [name for name in names if name.startswith(SLOT) and name != slot]
+    slots = [name for name in disk.slots() if name != slot]
     keep = before if before in slots else slots[0] if slots else ""
-    for name in names:
-        if (name in slots and name != keep) or name in ("boot.py.new", "main.py.new", "current.new"):
+    left = {"boot.py.new", "main.py.new", "current.new"}.intersection(disk.names("/"))
+    for name in [*sorted(left), *slots]:
+        if name != keep:
             disk.drop("/" + name)
             removed.append(name)
-    return removed
 
 
 def _start(usb: Usb, release: Release) -> str:

@@ -11,11 +11,14 @@ import csv
 import io
 import json
 import os
+import re
+import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shakerctl import line
+from shakerctl import line, protocol
 from shakerctl.trouble import Trouble, Usage
 from shakerctl.voice import Voice
 
@@ -23,6 +26,32 @@ COLUMNS = ("seq", "boot", "t", "at", "ev", "ph", "rd", "rep")  # of every event;
 REST = "more"
 STUCK_S = 0.5  # without a new event although there are some
 IDLE_S = 1.0  # caught up, and nothing new for this long
+
+
+def _looks_begun(data: bytes, as_csv: bool) -> bool:
+    """Return whether `data` may be the beginning of one of our lines, cut short by a crash."""
+    begin = b"0,0,0," if as_csv else b'{"seq":0,"boot":0,"t":0,'
+    plain = re.sub(rb"[0-9]+", b"0", data[:200])
+    return plain.startswith(begin) or begin.startswith(plain)
+
+
+def _number(line: str, as_csv: bool) -> int:
+    """Return the number of the event in a line of a file; ValueError when it is none of ours."""
+    event: Any
+    if as_csv:
+        row = dict(zip((*COLUMNS, REST), next(csv.reader([line])), strict=True))
+        event = {
+            name: value if name in ("ev", "ph") else int(value or 0)
+            for name, value in row.items()
+            if name != REST
+        }
+    else:
+        event = json.loads(line)
+    if not isinstance(event, dict) or not set(COLUMNS) <= set(event) or protocol.kind(event) != "event":
+        raise ValueError("no event")
+    if event["seq"] < 1:
+        raise ValueError("events are numbered from 1")
+    return event["seq"]
 
 
 class Store:
@@ -33,8 +62,10 @@ class Store:
         self.last = 0
         self.count = 0
         self._csv = as_csv
-        new = not path.exists()
         try:
+            new = not path.exists()
+            if not new and not path.is_file():  # a pipe would block us, a device be read for ever
+                raise Usage(f"{path} does not serve: it is no regular file; choose another.")
             self._file = io.FileIO(path, "a+")
         except OSError as error:
             raise Trouble(f"{path} cannot be written ({error.strerror}): choose another file.") from None
@@ -46,31 +77,37 @@ class Store:
                 path.unlink(missing_ok=True)
             text = error.strerror or "it cannot be read back"
             raise Trouble(f"{path} does not serve ({text}): choose a file, on a disk with room.") from None
-        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+        except Usage:
             self.close()
-            kind = "CSV" if as_csv else "JSON lines"
-            raise Usage(f"{path} is no file of events as {kind}: choose another file or --format.") from None
+            raise
 
     def _resume(self) -> None:
-        """Find the last whole line; what a crash left after it goes. ValueError and others: not our file."""
+        """Find the last whole line; what a crash left after it goes. Usage: it is not our file."""
         self._file.seek(0)
         data = self._file.readall()
         whole = data[: data.rfind(b"\n") + 1]
-        lines = whole.decode("utf-8").splitlines()
-        heading = ",".join((*COLUMNS, REST))
-        if self._csv:
-            if (lines or [heading])[0] != heading or (not lines and not heading.encode().startswith(data)):
-                raise ValueError("heading")
-            if len(lines) > 1:
-                self.last = int(next(csv.reader(lines[-1:]))[0])
-        elif lines:
-            self.last = int(json.loads(lines[-1])["seq"])
-        elif not (data.startswith(b'{"seq":') or b'{"seq":'.startswith(data)):
-            raise ValueError("not events")
-        if len(whole) != len(data):
+        rest = data[len(whole) :]
+        lines = whole.split(b"\n")[:-1]
+        heading = ",".join((*COLUMNS, REST)).encode()
+        if self._csv and (lines or [heading])[0] != heading:
+            raise self._foreign(1)
+        if len(lines) > self._csv:
+            try:
+                self.last = _number(lines[-1].decode(), self._csv)
+            except (ValueError, RecursionError, csv.Error):
+                raise self._foreign(len(lines)) from None
+        if not (heading.startswith(rest) if self._csv and not lines else _looks_begun(rest, self._csv)):
+            raise self._foreign(len(lines) + 1)
+        if rest:
             self._file.truncate(len(whole))
         if self._csv and not lines:
-            self._write(heading + "\n")
+            self._write(heading.decode() + "\n")
+
+    def _foreign(self, number: int) -> Usage:
+        kind = "CSV" if self._csv else "JSON lines"
+        return Usage(
+            f"{self.path}:{number} is no event as {kind}: choose another file, or the right --format."
+        )
 
     def _write(self, text: str) -> None:
         data = text.encode()
@@ -106,6 +143,17 @@ class Store:
         self._file.close()
 
 
+@contextlib.contextmanager
+def _ctrl_c() -> Iterator[list[bool]]:
+    """Yield a list that Ctrl-C makes true: between two events, never in the midst of one."""
+    pressed: list[bool] = []
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def export(
     port: str, key: bytes | None, path: Path, as_csv: bool, follow: bool, voice: Voice, idle_s: float = IDLE_S
 ) -> int:
@@ -121,24 +169,25 @@ def export(
                 raise Usage(
                     f"{path} holds event {store.last}, the shaker's last is {newest}: another table's file?"
                 )
-            calm = time.monotonic()
-            count = -1
-            while follow or store.last < newest or time.monotonic() - calm < idle_s:
-                link.pump()
-                if store.count != count:
-                    count = store.count
-                    calm = time.monotonic()
-                elif store.last < newest and time.monotonic() - calm > STUCK_S:
-                    # Acknowledged before, or we cannot acknowledge: the shaker says them again when asked.
-                    held = line.request(link, port, "replay", from_=store.last + 1)
-                    link.receiver.skip(held["from"])
-                    store.last = max(store.last, link.receiver.last)
-                    calm = time.monotonic()
-                newest = max(
-                    newest, int((link.session or {}).get("last", 0)), (link.heartbeat or {}).get("seq", 0)
-                )
-                if link.heard_at is not None and time.monotonic() - link.heard_at > line.ANSWER_S:
-                    raise line.silent(port, "hello", link)
+            with _ctrl_c() if follow else contextlib.nullcontext([]) as pressed:
+                calm = time.monotonic()
+                count = -1
+                while not pressed and (follow or store.last < newest or time.monotonic() - calm < idle_s):
+                    link.pump()
+                    if store.count != count:
+                        count = store.count
+                        calm = time.monotonic()
+                    elif store.last < newest and time.monotonic() - calm > STUCK_S:
+                        # Acknowledged before, or we cannot acknowledge: the shaker repeats them when asked.
+                        held = line.request(link, port, "replay", from_=store.last + 1)
+                        link.receiver.skip(held["from"])
+                        store.last = max(store.last, link.receiver.last)
+                        calm = time.monotonic()
+                    newest = max(
+                        newest, int((link.session or {}).get("last", 0)), (link.heartbeat or {}).get("seq", 0)
+                    )
+                    if link.heard_at is not None and time.monotonic() - link.heard_at > line.ANSWER_S:
+                        raise line.silent(port, "hello", link)
             if key is not None and store.last:
                 line.request(link, port, "ack", seq=store.last)
     finally:

@@ -87,11 +87,18 @@ def flash(
     voice: Voice,
     run: Callable[[list[str], Callable[[str], None]], tuple[int, str]] = _esptool,
 ) -> int:
-    """Write `image`; with `erase` everything else on the flash goes first, journal and settings too."""
+    """Write `image`, when somebody agrees; with `erase` everything else on the flash goes first."""
     check_image(image)
     if not Path(port).exists():
         raise port_trouble(port)
-    if erase and not voice.confirm("Erasing removes journal, settings and key for ever. Go on?"):
+    # Whether a shaker runs cannot be asked: on many boards opening the port already resets it.
+    voice.say("The board stops at once and starts anew: a shaker must have no round open.")
+    goes = "MicroPython is overwritten, and firmware, journal, settings and key go for ever."
+    keeps = (
+        "MicroPython and the partition table are overwritten; firmware, journal, settings and key stay where "
+        "the new table has the same partitions."
+    )
+    if not voice.confirm(f"{goes if erase else keeps} Go on?"):
         raise Trouble("Nothing was done.")
     words = ["--chip", "esp32", "--port", port, "--baud", str(baud), "--connect-attempts", "3"]
     words += ["write-flash", *(["--erase-all"] if erase else []), OFFSET, str(image)]

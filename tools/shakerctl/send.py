@@ -13,6 +13,13 @@ from shakerctl.voice import Voice
 NUMBERS = ("n", "from", "seq", "at")
 
 
+def _whole(word: str) -> int:
+    """Return the number in plain digits that `word` is: int() takes ٣, " 1" and 1_0 too."""
+    if not (word.isascii() and word.isdigit()):
+        raise ValueError
+    return int(word)
+
+
 def argument(cmd: str, word: str | None) -> dict[str, Any]:
     """Return the argument of `cmd` from a word of the command line. `time` without one means now."""
     if cmd not in protocol.COMMANDS:
@@ -28,17 +35,23 @@ def argument(cmd: str, word: str | None) -> dict[str, Any]:
         raise Usage(f"{cmd} needs its argument: {name}.")
     try:
         if name == "dice":
-            value: Any = [int(die) for die in word.split(",")]
+            value: Any = [_whole(die) for die in word.split(",")]
             if len(value) != 3 or not all(1 <= die <= 6 for die in value):
                 raise ValueError
-        else:
-            value = int(word) if name in NUMBERS else word
+        elif name in NUMBERS:
+            value = _whole(word)
             if name == "n" and not 1 <= value <= 10:
                 raise ValueError
+        else:
+            value = word
+            if not word.isascii() or not word.isprintable() or '"' in word or "\\" in word:
+                raise ValueError  # no line can carry it, and the shaker would not answer
     except ValueError:
-        example = {"dice": "three numbers 1 to 6, as 1,4,6", "n": "a whole number 1 to 10"}.get(
-            name, "a whole number"
-        )
+        example = {
+            "dice": "three numbers 1 to 6, as 1,4,6",
+            "n": "a whole number 1 to 10",
+            "nonce": "a nonce of letters and digits",
+        }.get(name, "a whole number")
         raise Usage(f"{cmd} needs {example}, not {word!r}.") from None
     return {name + "_" if name == "from" else name: value}
 

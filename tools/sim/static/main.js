@@ -10,6 +10,7 @@ const SAID = 5; // lines kept for a screen reader that is not done with them
 const HAND_MS = 500; // within this a pointer's release brings its click
 const LONG_MS = 1000; // and one of the key that counts when held
 const SHORTCUTS = { c: "cover", 1: "latch_a", 2: "latch_b", d: "dome", s: "shake", b: "bell", v: "void", p: "paid", k: "service", r: "announce" };
+const WORKS = "#keys, #resultBox, #saveVcd, #drawer fieldset, #drawer .end"; // what does nothing without a server
 const shakeKey = data.lever ? "lever" : "start";
 
 let socket = null;
@@ -18,7 +19,11 @@ let events = [];
 let connected = false; // at least once
 let drawn = ""; // parts that are only made anew when they change
 
-const send = (order) => { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)); };
+const send = (order) => {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order));
+  else toast(t("ui.offline"));
+};
+
 /** Have it read out: each time a line of its own, for the same words set again are not read again. */
 function say(words) {
   const box = byId("say");
@@ -437,11 +442,16 @@ async function reloadIfOther() {
   } catch { /* gone again: the next connection asks anew */ }
 }
 
+function reachable(yes) {
+  document.body.classList.toggle("offline", !yes);
+  for (const part of document.querySelectorAll(WORKS)) part.inert = !yes;
+}
+
 function connect() {
   socket = new WebSocket(`ws://${location.host}/socket`);
   socket.addEventListener("open", () => {
     HANDLERS.renewed();
-    document.body.classList.remove("offline");
+    reachable(true);
     if (connected) reloadIfOther();
     connected = true;
     if (byId("xray").checked) send({ do: "xray", on: true });
@@ -451,7 +461,7 @@ function connect() {
     HANDLERS[message.kind](message);
   });
   socket.addEventListener("close", () => {
-    document.body.classList.add("offline");
+    reachable(false);
     const box = byId("banner");
     Object.assign(box.dataset, { kind: "bad", key: "" });
     put(byId("bannerTitle"), t("ui.offline"));
