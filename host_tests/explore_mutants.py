@@ -198,14 +198,17 @@ _AGITATOR = (
     ("PULSES = const(3)", "PULSES = const(2)"),
     ("PULSES = const(3)", "PULSES = const(4)"),
     ("self._edge = ticks_add(now, self._bolt_ms)", "self._edge = now"),
-    ("self._edge = ticks_add(at, self._gap_ms)", "self._edge = ticks_add(at, self._pulse_ms)"),
+    ("ms = self._gap_ms", "ms = self._pulse_ms"),
     (
         "        self.begun = 0\n        self.done = False\n\n    def stop",
         "        self.done = False\n\n    def stop",
     ),
     ("        self._watching = False\n        self.drive = False", "        self._watching = False"),
     ("                return _F_AGITATOR_RUNAWAY", "                return _OK"),
-    ("            self._watching = False\n            return _F_AGITATOR_STALLED", "            return _OK"),
+    (
+        "                self._watching = False\n                return _F_AGITATOR_STALLED",
+        "                return _OK",
+    ),
     ("return self._moving\n", "return False\n"),
 )
 

@@ -413,7 +413,7 @@ def test_what_has_the_name_of_ours_and_is_of_another_kind_is_named_and_kept(tmp_
             on_board(board, f"import os\nos.rmdir({path!r})")
         on_board(board, f"import os\nos.rmdir('/{slot}')\nopen('/{slot}', 'w').close()")
         refused(shakerctl(*deploying, board.usb), f"/{slot} on the board is a file", f"rm -r :/{slot}")
-        assert on_board(board, "import os\nprint(os.listdir('/'))").strip() == f"['{slot}']"
+        assert on_board(board, "import os\nprint(os.listdir('/'))").strip() == f"['boot.py', '{slot}']"
 
 
 def test_space_is_made_from_versions_nobody_needs_before_it_is_refused(tmp_path, releases):

@@ -42,4 +42,4 @@ def test_a_leak_is_found_out(tmp_path):
     assert "_ALL.append" in path.read_text()
     whole.restage(program, "shaker/session.py", path.read_text() + "\n\n_ALL = []\n")
     with pytest.raises(whole.Wrong, match="memory is not flat"):
-        whole.run("MicroPython", "longrun", 400, heap="1200k", program=program)
+        whole.run("MicroPython", "longrun", 300, heap="1200k", program=program)

@@ -114,7 +114,10 @@ def test_a_soft_reset_forgets_every_name_and_leaves_levels(board):
     assert board.heard(b"MPY: soft reboot") == said + 1
     assert board.output("alarm") == "on", "nothing turns a GPIO off for you (PITFALLS 1)"
     restart(board)
-    board.wait(lambda seen: seen["out"]["alarm"] == "off")
+    assert board.output("alarm") == "on", "nor does a reset by the program"
+    board.order(power="off")
+    board.order(power="on")
+    board.wait(lambda seen: seen["powered"] and seen["out"]["alarm"] == "off")
 
 
 def test_boot_py_runs_first_then_main_py_in_the_same_names(board):

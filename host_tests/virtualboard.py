@@ -184,6 +184,9 @@ class VirtualBoard:
 
     def order(self, **order: Any) -> None:
         """Give one order to the table or the board, and return when it has been carried out."""
+        if order.get("power") == "on":  # what was sent to a board without power is lost
+            with self._lock:
+                self._usb.read()
         with self._changed:
             self._syncs += 1
             number = self._syncs
@@ -304,8 +307,8 @@ class VirtualBoard:
             if usb >= 0 and usb in ready:
                 with self._lock:
                     data = self._usb.read() if usb == self._usb.master else b""
-                if data:
-                    os.write(self._to_chip, data)
+                    if data:
+                        os.write(self._to_chip, data)
             if self._uart.master in ready:
                 data = self._uart.read()
                 if data:

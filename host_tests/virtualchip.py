@@ -134,6 +134,8 @@ class Control(live.Control):
             world._wires()
         if "q2_welded" in order:
             world.supply_welded = True
+        if order.get("power") == "on":
+            self.board.usb.forget()
         if "cut_main" in order:
             self.board.cut_main = True
         if "root_cut" in order:
@@ -180,6 +182,11 @@ class Usb:
                 raise KeyboardInterrupt()
             data = data[: max(_STDIN_MAX - len(self.waiting), 0)]
         self.waiting.extend(data)
+
+    def forget(self):
+        """Lose what has come."""
+        self.pump()
+        self.waiting = bytearray()
 
     def get(self):
         """Return the next byte as an int, or -1."""
