@@ -166,18 +166,9 @@ class Chip:
         self.more = 0
         self.failed = 0
 
-    def _fail(self):
-        self.failed += 1
-        raise OSError(-261)
-
     def readblocks(self, block, buf, offset=0):
         """As Partition."""
-        if self.fail_read:
-            self.fail_read -= 1
-            if not self.fail_read:
-                if self.failed < self.more:
-                    self.fail_read = 1
-                self._fail()
+        self._operation("fail_read")
         at = block * BLOCK + offset
         data = self.data
         for i in range(len(buf)):
@@ -205,13 +196,14 @@ class Chip:
                 data[at + i] = 0xFF
         return 0
 
-    def _operation(self):
-        if self.fail:
-            self.fail -= 1
-            if not self.fail:
-                if self.failed < self.more:
-                    self.fail = 1
-                self._fail()
+    def _operation(self, countdown="fail"):
+        left = getattr(self, countdown)
+        if left > 1:
+            setattr(self, countdown, left - 1)
+        elif left:
+            setattr(self, countdown, 1 if self.failed < self.more else 0)
+            self.failed += 1
+            raise OSError(-261)
 
 
 def mount(chip, guarded):

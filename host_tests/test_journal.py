@@ -43,6 +43,15 @@ def events(journal):
     return found
 
 
+def two_segments(segment):
+    """Return a bench whose journal has just begun its second segment; each is full at `segment` events."""
+    bench = Bench(DEFAULT, segment=segment)
+    bench.start()
+    while len(bench.journal._segments) < 2:
+        bench.one(names.EV_COVERED)
+    return bench
+
+
 def lost(journal):
     """Return the (from, to) of all `lost` events held."""
     return [struct.unpack_from("<II", rec, 42) for name, rec in events(journal) if name == "lost"]
@@ -117,10 +126,7 @@ def test_a_thousand_events_and_ten_rounds_are_held_after_a_segment_was_dropped(s
 
 @pytest.mark.parametrize(("segment", "second"), [(16, 17), (17, 20), (18, 20), (19, 20), (20, 23)])
 def test_a_segment_is_full_when_it_holds_that_many_events(segment, second):
-    bench = Bench(DEFAULT, segment=segment)
-    bench.start()
-    while len(bench.journal._segments) < 2:
-        bench.one(names.EV_COVERED)  # two in the tail, then three to the segment
+    bench = two_segments(segment)  # two in the tail, then three to the segment
     assert bench.journal._segments == [1, second]
 
 
@@ -211,10 +217,7 @@ def test_nothing_is_lost_where_all_that_goes_was_acknowledged_and_no_more():
 
 
 def test_on_a_full_chip_one_of_two_segments_goes():
-    bench = Bench(DEFAULT, segment=256)
-    bench.start()
-    while len(bench.journal._segments) < 2:
-        bench.one(names.EV_COVERED)
+    bench = two_segments(256)
     bench.storage.fill()
     second = bench.journal._segments[1]
     while bench.journal.first == 1:
@@ -523,10 +526,7 @@ def test_what_cannot_be_removed_keeps_nothing_else_from_going(stuck):
 
 
 def test_on_a_full_chip_from_which_nothing_can_be_removed_the_write_fails():
-    bench = Bench(DEFAULT, segment=256)
-    bench.start()
-    while len(bench.journal._segments) < 2:
-        bench.one(names.EV_COVERED)
+    bench = two_segments(256)
     bench.storage.fill()
     bench.journal._files = Sticky(bench.files, segment_name(1))
     with pytest.raises(OSError) as caught:
@@ -741,10 +741,7 @@ def test_a_segment_of_garbage_before_a_sound_tail_is_told():
 
 
 def test_where_nothing_is_sound_behind_the_checkpoints_each_number_counts_once():
-    bench = Bench(DEFAULT, segment=16)
-    bench.start()
-    while len(bench.journal._segments) < 2:
-        bench.one(names.EV_COVERED)
+    bench = two_segments(16)
     while bench.journal.last - bench.journal._tail_n < bench.journal._segments[1] + 4:
         bench.one(names.EV_COVERED)
     last = bench.journal.last - bench.journal._tail_n
