@@ -190,6 +190,27 @@ def settings_that_were_spoiled_are_replaced_in_any_phase(game):
         game.need(game.value("phase") == phase, "it went to " + game.value("phase"))
 
 
+@case()
+def settings_that_are_refused_are_told_by_the_name_that_is_wrong(game):
+    yield 1000
+
+    def both(files):
+        write("settings.json", HEAD + ',"layouts":2}')(files)
+        write("settings.new", HEAD + ',"duty":10}')(files)
+
+    yield from restart(game, both)
+    told = [(event["adopted"], event.get("field")) for event in said(game, "settings")[-2:]]
+    game.need(told == [(True, None), (False, "duty")], "not both: %s" % told)
+    for wrong, field in (
+        ('{"colour":1}', "colour"),
+        ('{"spoken_announcements":true}', "spoken_announcemen"),  # as much of it as a record holds
+        ("nonsense", None),
+    ):
+        yield from restart(game, write("settings.new", wrong))
+        told = said(game, "settings")[-1]
+        game.need((told["adopted"], told["field"]) == (False, field), "%s: %s" % (wrong, told))
+
+
 # -- clock ------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ import whole
 
 @pytest.mark.parametrize("interpreter", whole.INTERPRETERS)
 def test_it_does_what_spec_says(interpreter):
-    assert len(whole.run(interpreter, "awkward")) == 9
+    assert len(whole.run(interpreter, "awkward")) == 10
 
 
 MUTANTS = {
@@ -40,6 +40,16 @@ MUTANTS = {
         "shaker/settings.py",
         "        if (idle or result.fault) and",
         "        if idle and",
+    ),
+    "settings_that_are_refused_are_told_by_the_name_that_is_wrong": (
+        "shaker/startup.py",
+        "        queue.text(refused.encode())\n",
+        "",
+    ),
+    "settings_that_are_refused_are_told_by_the_name_that_is_wrong ": (
+        "shaker/startup.py",
+        "    if refused is not None:",
+        "    if refused is not None and not adoption.changed:",
     ),
     "a_clock_that_stands_still_is_a_fault_and_scans_go_on": (
         "shaker/app.py",

@@ -693,6 +693,7 @@ HEAD = '{"seq":41,"boot":3,"t":123056,"at":null,"ev":"%s","ph":"BETTING","rd":12
         ("service", {"a": 1}, ',"on":true'),
         ("settings", {"a": 1}, ',"adopted":true'),
         ("settings", {"a": 0, "b": 0}, ',"adopted":false,"field":"actuation"'),
+        ("settings", {"a": 0, "b": 254, "text": b"colour"}, ',"adopted":false,"field":"colour"'),
         ("settings", {"a": 0, "b": 255}, ',"adopted":false,"field":null'),
         ("time", {"x": 1800000000}, ""),
         ("link", {"a": 0}, ',"up":false'),
@@ -720,6 +721,7 @@ def worst_records():
         elif event == names.EV_SETTINGS:
             for field in range(len(config.FIELDS)):
                 yield rec(event, 0, field)
+            yield rec(event, 0, config.NO_SUCH_FIELD, text=text)
         else:
             for a, b in itertools.product(range(18), range(11)):
                 yield rec(event, a, b, x=U32, y=U32)

@@ -434,6 +434,7 @@ _FORMS: dict[int, list[_Arguments]] = {
     names.EV_SETTINGS: [
         (1, settings.NO_FIELD, 0, 0, "", _NO_DICE),
         (0, settings.field_index("pulse_ms"), 0, 0, "", _NO_DICE),
+        (0, settings.NO_SUCH_FIELD, 0, 0, "colour", _NO_DICE),
         (0, settings.NO_FIELD, 0, 0, "", _NO_DICE),
     ],
     names.EV_LINK: [(1, 0, 0, 0, "", _NO_DICE)],

@@ -32,7 +32,7 @@ from shaker.names import (
     WHYS,
 )
 from shaker.rules import winning
-from shaker.settings import FIELDS
+from shaker.settings import FIELDS, NO_SUCH_FIELD
 
 TEXT_MAX = 40  # characters of any free text on the line
 
@@ -80,10 +80,6 @@ def _fault(code):
     return '"' + _name(FAULTS, code) + '"' if code else "null"
 
 
-def _stamp(at):
-    return "null" if at is None else "%d" % at
-
-
 def event(rec):
     """Return the text of the event in the 64-byte record `rec`."""
     (_, kind, phase, _, seq, boot, t_s, t_ms, repeat, at, rnd, _, _, _, die1, die2, die3, a, b) = (
@@ -93,7 +89,7 @@ def event(rec):
         seq,
         boot,
         "%d%03d" % (t_s, t_ms) if t_s else "%d" % t_ms,
-        "%d" % at if at else "null",
+        encode(at or None),
         _name(EVENTS, kind),
         PHASES[phase & 7],
         rnd,
@@ -135,7 +131,8 @@ def _arguments(rec, kind, a, b, dice):
     if kind == EV_SETTINGS:
         if a == 1:
             return ',"adopted":true'
-        return ',"adopted":false,"field":%s' % (quoted(FIELDS[b]) if b < len(FIELDS) else "null")
+        field = quoted(FIELDS[b]) if b < len(FIELDS) else _text(rec) if b == NO_SUCH_FIELD else "null"
+        return ',"adopted":false,"field":' + field
     if kind == EV_LINK:
         return ',"up":' + encode(a == 1)
     if kind == EV_LOST:
@@ -183,7 +180,7 @@ def status(device, journal, counters):
             encode(bool(device.service)),
             encode(bool(device.authorised)),
             device.uptime_ms(),
-            _stamp(device.unix_time()),
+            encode(device.unix_time()),
             journal.last,
             journal.acked,
             counters,
@@ -239,7 +236,7 @@ def summary(n, values):
         values["repeat"],
         values["voids"],
         values["end"],
-        _stamp(values["at"]),
+        encode(values["at"]),
         _dice(dice) if dice else "null",
         win(dice) if dice else "null",
     )

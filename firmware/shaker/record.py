@@ -69,8 +69,9 @@ FLAG_COVERED_UNPAID = const(0x08)  # the cover lies on an unpaid round
 #   clear      a = code
 #   recovered  a = phase found in the journal
 #   service    a = 1 on, 0 off
-#   settings   a = 1 adopted, 0 refused; b = index of the field refused (settings.FIELDS) or 255;
-#              x = the regulated options in force (settings.options_word), y = CRC-32 of the authorisation
+#   settings   a = 1 adopted: x = the regulated options (settings.options_word), y = CRC-32 of the record;
+#              a = 0 refused: b = index of the field (settings.FIELDS), 254 = no such field, 255 = none;
+#              text = its name as it stands in the file
 #   time       x = Unix seconds
 #   link       a = 1 up, 0 down
 #   lost       x = from, y = to

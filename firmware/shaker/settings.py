@@ -39,6 +39,7 @@ _TABLE = (
 )
 FIELDS = tuple([row[0] for row in _TABLE])
 NO_FIELD = const(255)  # index of what is no field
+NO_SUCH_FIELD = const(254)  # index of a name that no field has
 _RECORD = ("ref", "requested", "granted", "adopted")
 
 _MOST_BYTES = const(2048)  # of a settings file
@@ -92,14 +93,8 @@ class Settings:
 
     def options_word(self):
         """Return the regulated options (the first four fields) as a small int, never 0."""
-        word = 1 | (self.layouts - 1) << 4
-        if self.lever:
-            word |= 2
-        if self.front_board:
-            word |= 4
-        if self.spoken_announcement:
-            word |= 8
-        return word
+        choices = self.lever << 1 | self.front_board << 2 | self.spoken_announcement << 3
+        return 1 | choices | (self.layouts - 1) << 4
 
     def authorisation_crc(self):
         """Return the CRC-32 of the authorisation record, 0 = there is none."""
@@ -281,11 +276,8 @@ def _value(kind, value):
         if not isinstance(value, bool):
             raise ValueError("true or false")
     elif kind == "id":
-        if not isinstance(value, str) or len(value) > _ID_MOST or value.strip(_ID_LETTERS):
+        if not isinstance(value, str) or len(value) > _ID_MOST or [c for c in value if c not in _ID_LETTERS]:
             raise ValueError("up to %d letters, digits, . _ -" % _ID_MOST)
-        for letter in value:
-            if letter not in _ID_LETTERS:
-                raise ValueError("only letters, digits, . _ -")
     elif kind == "key":
         if value is not None:
             if not isinstance(value, str) or len(value) != 64 or value.strip(_DIGITS + "abcdefABCDEF"):
@@ -317,8 +309,8 @@ def _build(values):
 
 
 def field_index(name):
-    """Return the index of field `name`, as a `settings` event carries it; NO_FIELD if it is none."""
-    return FIELDS.index(name) if name in FIELDS else NO_FIELD
+    """Return the index of field `name` (a `settings` event has it), NO_SUCH_FIELD, or NO_FIELD of ""."""
+    return FIELDS.index(name) if name in FIELDS else NO_SUCH_FIELD if name else NO_FIELD
 
 
 def parse(text):

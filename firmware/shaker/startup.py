@@ -25,17 +25,14 @@ def report(core, queue, journal, adoption, cause):
     """
     the_round = core.round
     settings = core.settings
-    flags = (1 if journal.clean else 0) | (2 if settings.authorised else 0)
-    the_round.emit(EV_BOOT, cause, flags)
+    the_round.emit(EV_BOOT, cause, journal.clean | settings.authorised << 1)
     queue.text(VERSION.encode())
-    if adoption.changed or adoption.refused_field is not None:
-        the_round.emit(
-            EV_SETTINGS,
-            1 if adoption.changed else 0,
-            config.field_index(adoption.refused_field),
-            settings.options_word(),
-            settings.authorisation_crc(),
-        )
+    if adoption.changed:
+        the_round.emit(EV_SETTINGS, 1, 0, settings.options_word(), settings.authorisation_crc())
+    refused = adoption.refused_field
+    if refused is not None:
+        the_round.emit(EV_SETTINGS, 0, config.field_index(refused))
+        queue.text(refused.encode())
     if not journal.ok:
         the_round.journal_bad = True
         core.fault_at_boot(F_JOURNAL_FAILED)

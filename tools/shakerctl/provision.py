@@ -241,7 +241,7 @@ def changes(before: dict[str, Any], after: dict[str, Any]) -> dict[str, list[Any
     if found["authorisation"] is None:
         found["authorisation"] = before.get("authorisation")  # as the shaker does
     known = before or dict.fromkeys(default)
-    return {name: [now, found[name]] for name, now in known.items() if not before or now != found[name]}
+    return {name: [now, found[name]] for name, now in known.items() if now != found[name]}
 
 
 def tell(changed: dict[str, list[Any]], found: dict[str, Any], say: Callable[[str], object]) -> None:
