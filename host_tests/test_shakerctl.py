@@ -436,6 +436,12 @@ def test_what_is_not_named_stays_as_it_is_and_a_whole_file_says_what_it_changes(
     assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0, "the same key"
 
 
+def test_what_replaces_damaged_settings_is_told_and_nothing_else():
+    changed = provision.changes({}, {"duty": 60})
+    assert (changed["duty"], changed["front_board"]) == ([None, 60], [None, True])
+    assert "authorisation" not in changed, "none before, none then"
+
+
 DATA = """
 import os, sys
 sys.path.insert(0, "/" + open("/current").read().strip())

@@ -186,8 +186,9 @@ class _Reader:
             if self.text[self.at : self.at + 1] in (" ", "\t", "\r", "\n"):
                 break
         word = self.text[start : self.at]
-        if word in ("true", "false", "null"):
-            return {"true": True, "false": False, "null": None}[word]
+        words = {"true": True, "false": False, "null": None}
+        if word in words:
+            return words[word]
         digits = word[1:] if word[:1] == "-" else word
         if not 1 <= len(digits) <= 9 or digits.strip(_DIGITS) or (digits[0] == "0" and word != "0"):
             self.at = start
@@ -338,9 +339,9 @@ def _load(files, name):
 
 def _unauthorised(settings, known_word, known_auth):
     """Tell whether regulated options would change without the new record that A8 asks for."""
-    if not known_auth or settings.options_word() == known_word:
-        return False  # a table that never had a record is a bench or training table, and says so
-    return settings.authorisation_crc() in (0, known_auth)
+    # A table that never had a record is a bench or training table, and says so.
+    changed = known_auth and settings.options_word() != known_word
+    return changed and settings.authorisation_crc() in (0, known_auth)
 
 
 def adopt(files, idle, known_word, known_auth):
@@ -353,8 +354,10 @@ def adopt(files, idle, known_word, known_auth):
     """
     result = Adoption()
     known_word = known_word or Settings().options_word()
+    names = ()
     try:
-        if files.size(IN_FORCE) >= 0:
+        names = files.listdir()
+        if IN_FORCE in names:
             settings = parse(_load(files, IN_FORCE))
         else:
             settings = Settings()
@@ -370,7 +373,7 @@ def adopt(files, idle, known_word, known_auth):
         result.fault = True
         result.problem = IN_FORCE + _UNUSABLE
     try:
-        if (idle or result.fault) and files.size(INCOMING) >= 0:
+        if (idle or result.fault) and INCOMING in names:
             _take_in(files, result, known_word, known_auth)
     except OSError:  # it stays where it is, for the next restart
         result.problem = INCOMING + _UNUSABLE

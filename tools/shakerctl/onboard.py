@@ -56,7 +56,7 @@ class Bench:
             state.load(journal.newest)
         self.phase_found = names.PHASES[state.phase]
         self.settings = config.Settings()
-        if files.size(config.IN_FORCE) >= 0:
+        if config.IN_FORCE in files.listdir():
             with files.open(config.IN_FORCE, "r") as f:
                 self.settings = config.parse(f.read())
         self.board = Board(self.settings)

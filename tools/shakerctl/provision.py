@@ -141,6 +141,7 @@ class _Try(_F):
     def __init__(self, text):
         _F.__init__(self, _at[0])
         self.text = text
+    def listdir(self): return _F.listdir(self) + [_s.INCOMING]
     def size(self, name): return len(self.text) if name == _s.INCOMING else _F.size(self, name)
     def open(self, name, mode):
         return io.BytesIO(self.text) if name == _s.INCOMING else _F.open(self, name, mode)
