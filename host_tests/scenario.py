@@ -219,6 +219,8 @@ class _Parser:
                     self.fail("%s: %s" % (error.field, error.reason))
             else:
                 self.fail("unknown option '%s'" % name)
+            if name in scenario.options:
+                self.fail("'%s' stands twice" % name)
             scenario.options[name] = value
 
     def step(self, verb, words, rest):

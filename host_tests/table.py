@@ -10,6 +10,7 @@ import sys
 import world as worlds
 from host import Host
 from shaker import lights, names
+from shaker.core import SCAN_MS
 from storage import Storage
 
 KEY = bytes(range(32))
@@ -421,6 +422,7 @@ class Player:
             if self.on_step:
                 self.on_step(step.line)
             yield from getattr(self, "_do_" + step.verb.replace(" ", "_"))(step)
+        yield SCAN_MS  # a last `never` or `always` judges a scan, too
 
     def _wait_for(self, condition, ms, describe, stretch=False):
         table = self.table

@@ -81,6 +81,8 @@ WRONG = {
         "always dome_lock=on\nset service=on\nwait 100",
         "expected always dome_lock=on",
     ),
+    "never, as the last line": ("never phase=IDLE", "expected never phase=IDLE"),
+    "always, as the last line": ("always phase=COVERED", "expected always phase=COVERED"),
     "link absent": ("option link=absent\npress bell\nexpect event refused", "expected event refused"),
     "reply without a host": ("option link=absent\nhost status\nexpect reply ok", "expected reply ok"),
     "a limit a scan too short": (
@@ -309,6 +311,7 @@ BAD = [
     ("power cut at write x", "x"),
     ("option", "NAME=VALUE"),
     ("option colour=red", "colour"),
+    ("option duty=50 duty=60", "'duty' stands twice"),
     ("option actuation=manual", "actuation"),
     ("option bolt_ms=199", "bolt_ms"),
     ("option bolt_ms=2001", "bolt_ms"),
