@@ -2,13 +2,16 @@
 
 import json
 
+import esp32
 import pytest
 
 import interpreter
+import world
 from shaker.files import Files
 from shaker.integrity import check
 from shaker.verifier import Verifier
-from shakerctl import image, manifest
+from shakerctl import appimage, image, manifest
+from shakerctl.trouble import Usage
 
 PROGRAM = {
     "boot.py": b"import machine\n",
@@ -139,7 +142,7 @@ def test_the_host_knows_the_digest(tmp_path):
     verifier = Verifier(deploy(tmp_path))
     for nonce in (NONCE, "", "another"):
         digest, steps = answer(verifier, nonce)
-        assert digest == manifest.digest(PROGRAM, nonce, "1.0.0")
+        assert digest == manifest.digest(PROGRAM, nonce)
         assert steps >= sum(map(len, PROGRAM.values())) // 4096
     assert verifier.step() is None  # given once
 
@@ -160,7 +163,7 @@ def test_a_new_start_forgets_the_one_before(tmp_path):
     verifier = Verifier(deploy(tmp_path))
     verifier.start("x")
     verifier.step()
-    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE, "1.0.0")
+    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE)
 
 
 class Failing(Files):
@@ -199,17 +202,62 @@ def test_a_file_that_cannot_be_read_is_altered_and_has_no_digest(tmp_path, how):
     with pytest.raises(OSError):
         answer(verifier, NONCE)
     files.path = None  # it can be read again
-    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE, "1.0.0")
+    assert answer(verifier, NONCE)[0] == manifest.digest(PROGRAM, NONCE)
 
 
-def test_a_frozen_program_answers_with_its_version(around):
-    from shaker.version import VERSION
+def test_a_frozen_program_answers_with_the_build_of_its_image(around, monkeypatch):
+    chip = world.World()
+    chip.install()
+    verifier = Verifier(Files(".frozen"))
+    assert answer(verifier, NONCE)[0] == appimage.digest(world.ELF_SHA256, NONCE)
+    other = bytes(range(32))
+    chip.app = world.app_image(other)
+    assert answer(verifier, NONCE)[0] == appimage.digest(other, NONCE)
+    assert answer(verifier, NONCE[1:])[0] == appimage.digest(other, NONCE[1:])
 
-    assert answer(Verifier(Files(".frozen")), NONCE)[0] == manifest.digest({}, NONCE, VERSION)
+    def unreadable(*_):
+        raise OSError(5)
+
+    monkeypatch.setattr(esp32.Partition, "readblocks", unreadable)
+    assert answer(verifier, NONCE)[0] == appimage.digest(bytes(32), NONCE), "and not by a restart"
+
+
+def test_the_build_is_found_in_both_files_that_are_flashed(tmp_path):
+    path = tmp_path / "image.bin"
+    app = bytes(world.app_image(world.ELF_SHA256))
+    boot_loader = b"\xe9" + bytes(0xEFFF)
+    for data in (app, boot_loader + app):
+        path.write_bytes(data)
+        assert appimage.elf_sha256(path) == world.ELF_SHA256
+    for data in (
+        b"",
+        b"#!",
+        boot_loader,
+        app[:207],
+        b"\0" + app[1:],
+        app[:32] + b"\0" + app[33:],
+        bytes(9) + app,
+    ):
+        path.write_bytes(data)
+        with pytest.raises(Usage, match=r"image\.bin is no ESP32 image"):
+            appimage.elf_sha256(path)
+    with pytest.raises(Usage, match="cannot be read"):
+        appimage.elf_sha256(tmp_path)
+
+
+def test_the_application_lies_where_the_image_says():
+    board = interpreter.ROOT / "board/FPC_SHAKER"
+    begins = int(json.loads((board / "board.json").read_text())["deploy_options"]["flash_offset"], 16)
+    (row,) = [
+        line for line in (board / "partitions.csv").read_text().splitlines() if line.startswith("factory")
+    ]
+    assert appimage._PLACES[1] == int(row.split(",")[3], 16) - begins
 
 
 ON_MICROPYTHON = """
 import sys
+import world
+world.World().install()
 from shaker.files import Files
 from shaker.integrity import check
 from shaker.verifier import Verifier
@@ -226,6 +274,7 @@ for folder in sys.stdin.read().split():
 
 
 def test_micropython_agrees(around):
+    world.World().install()
     folders = [around / name for name in ("good", "altered", "extra", "nonsense", ".frozen")]
     for folder in folders[:-1]:
         folder.mkdir()
@@ -240,7 +289,7 @@ def test_micropython_agrees(around):
         here += [str(check(files)), answer(Verifier(files), NONCE)[0]]
     said = interpreter.run(ON_MICROPYTHON, "\n".join(names), cwd=around).splitlines()
     assert said == here
-    assert said[0] == "None" and said[1] == manifest.digest(PROGRAM, NONCE, "1.0.0")
+    assert said[0] == "None" and said[1] == manifest.digest(PROGRAM, NONCE)
 
 
 BOOT = """

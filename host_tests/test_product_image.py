@@ -10,6 +10,7 @@ import re
 import pytest
 
 import interpreter
+import world
 from conftest import in_service, on_board, shakerctl, slot_of, to_bench
 from romfs import romfs_image
 from shaker.version import VERSION
@@ -63,14 +64,19 @@ def test_it_is_provisioned_tested_and_verified(product, releases, tmp_path):
     done = shakerctl("provision", "--port", product.usb, *words)
     assert done.code == 0 and json.loads(done.out)["table"] == "T5", done
     product.wait(in_service)
-    known = shakerctl("verify", "--port", product.uart, "--image", releases["one"], "--frozen", "--json")
+    flashed, newer = tmp_path / "firmware.bin", tmp_path / "newer.bin"
+    flashed.write_bytes(world.app_image(world.ELF_SHA256))
+    newer.write_bytes(world.app_image(bytes(32)))
+    known = shakerctl("verify", "--port", product.uart, "--frozen", flashed, "--json")
     told = json.loads(known.out)
-    assert (known.code, told["ok"], told["manifest_sha256"]) == (0, True, "frozen"), known
-    assert (told["version"], told["expected_version"]) == (VERSION, VERSION)
-    other = shakerctl("verify", "--port", product.uart, "--image", releases["two"], "--frozen")
-    assert other.code == 1 and f"not this release (9.{VERSION})" in other.err
+    assert (known.code, told["ok"], told["version"]) == (0, True, VERSION), known
+    assert told["elf_sha256"] == world.ELF_SHA256.hex()
+    other = shakerctl("verify", "--port", product.uart, "--frozen", newer)
+    assert other.code == 1 and f"(it says {VERSION}) is not frozen into the build in {newer}" in other.err
     files = shakerctl("verify", "--port", product.uart, "--image", releases["one"])
-    assert files.code == 1 and "frozen into its image: verify it with --frozen" in files.err
+    assert files.code == 1 and "frozen into its MicroPython image is verified with --frozen" in files.err
+    both = shakerctl("verify", "--port", product.uart, "--image", releases["one"], "--frozen", flashed)
+    assert both.code == 2 and "give one of them" in both.err
 
 
 def test_a_plain_copy_as_of_make_image_is_provisioned_too(tmp_path, releases):
@@ -100,12 +106,14 @@ def test_no_file_stands_in_for_what_is_frozen(product):
     assert product.heard(b"the file") == 0
 
 
-def test_a_release_can_be_deployed_over_it(product, releases):
+def test_a_release_can_be_deployed_over_it(product, releases, tmp_path):
     to_bench(product)
     done = shakerctl("deploy", "--port", product.usb, "--image", releases["two"])
     assert done.code == 0, done
     product.expect(f"running from /{slot_of(releases['two'])}\n".encode())
     product.wait(in_service)
     assert shakerctl("verify", "--port", product.uart, "--image", releases["two"]).code == 0
-    frozen = shakerctl("verify", "--port", product.uart, "--image", releases["two"], "--frozen")
-    assert frozen.code == 1 and "is not frozen: leave --frozen out" in frozen.err
+    flashed = tmp_path / "firmware.bin"
+    flashed.write_bytes(world.app_image(world.ELF_SHA256))
+    frozen = shakerctl("verify", "--port", product.uart, "--frozen", flashed)
+    assert frozen.code == 1 and "was deployed is verified without --frozen" in frozen.err

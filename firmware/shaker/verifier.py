@@ -18,7 +18,7 @@ class Verifier:
     """Answers `verify`, a little at a time: SHA-256 over nonce and program, for a host that knows the build.
 
     Hashed are the nonce as sent (ASCII), then for each program file in sorted order its path, a NUL and its
-    content. A frozen program, which has no files, answers with nonce, "version", NUL and the version.
+    content. A frozen program, which has no files, answers with nonce, "image", NUL and image.elf_sha256().
     """
 
     def __init__(self, files):
@@ -34,9 +34,9 @@ class Verifier:
         self._total = hashlib.sha256(nonce.encode())
         self._paths = program_files(self._files.root)
         if not self._paths:
-            from shaker.version import VERSION
+            from shaker.image import elf_sha256
 
-            self._total.update(b"version\0" + VERSION.encode())
+            self._total.update(b"image\0" + elf_sha256())
 
     def step(self):
         """Hash up to 4 KiB; return None until all is done, then once the digest in hex.

@@ -10,6 +10,7 @@ from world import RMT_SIGNAL
 
 _CLOCK_HZ = const(80000000)
 _LONGEST_MS = const(300)
+_ENOENT = const(2)
 _SEQUENCES = (tuple, list)
 _world = None
 
@@ -128,6 +129,23 @@ class Partition:
 
     TYPE_APP = 0
     TYPE_DATA = 1
+    BOOT = 0
+    RUNNING = 1
+
+    def __init__(self, which):
+        """Take the running application's partition: world.app holds its content."""
+        _world.alive()
+        if which != Partition.RUNNING:
+            raise OSError(_ENOENT)
+
+    def readblocks(self, block, buf, offset=0):
+        """Read whole or part of blocks of 4096 bytes; what was never written is 0xFF."""
+        _world.alive()
+        at = block * 4096 + offset
+        found = _world.app[at : at + len(buf)]
+        buf[: len(found)] = found
+        for i in range(len(found), len(buf)):
+            buf[i] = 0xFF
 
     @staticmethod
     def find(type=0, subtype=0xFF, label=None, block_size=4096):

@@ -114,8 +114,9 @@ def parser() -> argparse.ArgumentParser:
     _release_option(sub)
     sub.add_argument(
         "--frozen",
-        action="store_true",
-        help="the program is in the MicroPython image: it answers for the release's version alone",
+        type=Path,
+        metavar="FILE",
+        help="the program is frozen into a MicroPython image: the firmware.bin or micropython.bin flashed",
     )
     sub.add_argument("--json", action="store_true", help="the result as JSON on standard output")
 
@@ -222,9 +223,13 @@ def _provision(args: argparse.Namespace) -> int:
 
 def _verify(args: argparse.Namespace) -> int:
     from shakerctl import release
-    from shakerctl.verify import verify
+    from shakerctl.verify import verify, verify_frozen
 
-    return verify(args.port, release.load(args.image), args.frozen, _voice(args))
+    if args.frozen:
+        if args.image:
+            raise Usage("--image is a release of files, --frozen an image: give one of them.")
+        return verify_frozen(args.port, args.frozen, _voice(args))
+    return verify(args.port, release.load(args.image), _voice(args))
 
 
 def _bench_test(args: argparse.Namespace) -> int:

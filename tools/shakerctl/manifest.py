@@ -17,14 +17,9 @@ def build(files: Mapping[str, bytes], version: str) -> bytes:
     return (json.dumps({"version": version, "files": hashes}, indent=1) + "\n").encode()
 
 
-def digest(files: Mapping[str, bytes], nonce: str, version: str) -> str:
-    """Return what `verify` with `nonce` answers on a device that holds exactly `files`.
-
-    Without files (a firmware frozen into the MicroPython image) it is made from the version alone.
-    """
+def digest(files: Mapping[str, bytes], nonce: str) -> str:
+    """Return what `verify` with `nonce` answers on a device that holds exactly `files`."""
     total = hashlib.sha256(nonce.encode("ascii"))
     for path in sorted(path for path in files if path.endswith((".py", ".mpy"))):
         total.update(path.encode("ascii") + b"\0" + files[path])
-    if not files:
-        total.update(b"version\0" + version.encode())
     return total.hexdigest()
