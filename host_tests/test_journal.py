@@ -254,7 +254,9 @@ def test_what_is_lost_is_told_with_all_its_32_bits():
     bench = Bench()
     bench.start()
     bench.put(names.EV_LINK)
+    size = len(bench.journal._scratch)
     bench.journal._lost(bench.queue, 1, 1, 99, 0x12345678, 0x9ABCDEF0, 0)
+    assert len(bench.journal._scratch) == size, "it neither grows nor shrinks"
     assert struct.unpack_from("<II", bench.journal._scratch, 42) == (0x12345678, 0x9ABCDEF0)
 
 
@@ -679,6 +681,17 @@ def test_a_newest_segment_that_cannot_be_read_behind_its_header_uses_up_what_it_
     assert not journal.ok and journal.problem == segment_name(newest) + ": 5"
     assert journal.last == newest - 1 + 16 >= bench.journal.last - bench.journal._tail_n
     assert journal.newest is not None and seq_of(journal.newest) == newest - 1
+
+
+def test_damage_before_a_newest_segment_that_cannot_be_read_counts_beside_it():
+    bench = small(PARTITION)
+    bench.files.remove("tail.log")
+    older, newest = bench.journal._segments[-2:]
+    rewrite(bench, segment_name(older), lambda data: data[:-64] + bytes(64))
+    journal = Journal(Refusing(bench.files, segment_name(newest), times=1), bench.tail, 16, 3)
+    journal.open()
+    assert not journal.ok and seq_of(journal.newest) == newest - 2
+    assert journal.last == newest - 1 + 16
 
 
 @pytest.mark.parametrize("damaged", [0, 2])
