@@ -37,21 +37,19 @@ COPIED = ("firmware", "host_tests", "tools", "board")
 
 _SLOW = "a_cut or bits_flipped or flash_cost or tried_again or thousand or many_marks"
 
-# By module: every how many-th mutant is tried, then the tests as arguments of pytest, quick ones first. What
-# runs under MicroPython and takes long is left out, as it says nothing more about a mistake in the logic.
+# By module: the tests as arguments of pytest, quick ones first. What runs under MicroPython and takes long is
+# left out, as it says nothing more about a mistake in the logic.
 MODULES = {
-    "rules": (1, ["test_rules.py", "-k", "not micropython"]),
+    "rules": (["test_rules.py", "-k", "not micropython"],),
     "round": (
-        1,
         ["test_literals.py"],
         ["test_round.py"],
         ["test_core.py", "-k", "not allocates and not from_the_heap"],
     ),
-    "interlock": (1, ["test_interlock.py"], ["test_literals.py"]),
-    "inputs": (1, ["test_inputs.py"], ["test_literals.py"]),
-    "agitator": (1, ["test_agitator.py"], ["test_literals.py"]),
+    "interlock": (["test_interlock.py"], ["test_literals.py"]),
+    "inputs": (["test_inputs.py"], ["test_literals.py"]),
+    "agitator": (["test_agitator.py"], ["test_literals.py"]),
     "journal": (
-        4,
         ["test_literals.py"],
         ["test_journal.py", "-k", f"not interpreter and not ({_SLOW})"],
         ["test_journal.py", "-k", f"not interpreter and ({_SLOW})"],
@@ -341,7 +339,7 @@ def judge(tree, module, step, known, again=False):
 
     `again`: what was killed before counts as killed, as long as the module's text is the same.
     """
-    stages = MODULES[module][1:]
+    stages = MODULES[module]
     source = tree.source(module)
     memory = Memory(module, source, again)
     tree.put(module, source)
@@ -355,7 +353,6 @@ def judge(tree, module, step, known, again=False):
     row = {
         "module": module,
         "sha256": memory.sha256,
-        "step": step,
         "mutants": len(mutants),
         "tried": 0,
         "killed": 0,
@@ -425,7 +422,7 @@ def run(tree, args, parser):
         if source.count(args.replace[0]) != 1:
             parser.error("OLD must be there once")
         tree.put(module, source.replace(*args.replace))
-        stages = MODULES[module][1:]
+        stages = MODULES[module]
         print(tree.run(stages, [args.cpu] * len(stages))[0])
         return 0
     known = explained()
@@ -433,7 +430,7 @@ def run(tree, args, parser):
     started = time.monotonic()
     for module in args.modules or MODULES:
         print(module, flush=True)
-        rows.append(judge(tree, module, args.step or MODULES[module][0], known, args.again))
+        rows.append(judge(tree, module, args.step or 1, known, args.again))
         if not args.step:
             enter(rows[-1])
     print("module     mutants  tried  killed  survived  explained   score")
