@@ -17,11 +17,11 @@ from shaker.state import State
 CASES = {}
 
 
-def case(options=None, prepare=None):
-    """Register a script under its name."""
+def case(options=None, prepare=None, watch=False):
+    """Register a script under its name; watch: check the invariants, too."""
 
     def register(script):
-        CASES[script.__name__] = (script, options, prepare)
+        CASES[script.__name__] = (script, options, prepare, watch)
         return script
 
     return register
@@ -168,6 +168,64 @@ def a_shake_that_ends_is_kept_by_a_journal_that_is_full(game):
     game.need(game.value("fault") == "none", "the shake was still on")
 
 
+@case()
+def nothing_is_written_between_pulses_whatever_is_due(game):
+    yield from to(game, "COVERED")
+    app = game.table.running()
+    yield (lambda: app.device.uptime_ms() >= 59200, 70000)
+    game.need(not app._alive, "too late to see it")
+    writes = []
+
+    def look():
+        if app.core.agitator.pulsing:
+            writes.append(game.chip.programs + game.chip.erases)
+
+    game.table.after_scan = look
+    yield from game.press("start", 60)
+    yield 2000
+    game.table.after_scan = None
+    game.need(len(writes) > 250 and app._alive, "the mark of a minute was not due in the pulses")
+    game.need(min(writes) == max(writes), "flash was written between pulses")
+
+
+@case()
+def what_waits_is_recorded_by_a_stop(game):
+    yield 1000
+    app = game.table.running()
+    app.device.emit(names.EV_REFUSED, 0, 7)
+    app.stop()
+    yield from restart(game)
+    told = said(game, "refused")[-1:] + said(game, "boot")[-1:]
+    game.need([event.get("why", event.get("clean")) for event in told] == ["not-covered", True], str(told))
+
+
+# -- exceptions -------------------------------------------------------------------------------------------
+
+
+def _broken(now):
+    raise RuntimeError("broken")
+
+
+@case()
+def the_alarm_goes_on_while_a_broken_program_waits_to_run_again(game):
+    yield 1000
+    for seconds in (0, 4, 8):
+        boots = game.world.boots
+        game.table.running()._turn = _broken
+        yield (lambda boots=boots: game.world.boots == boots + 1, 6000)
+        yield 100
+        silent = 0
+        waited = 0
+        while not game.up():
+            silent += game.world.output("alarm") == "off"
+            waited += 1
+            yield 10
+        game.need(seconds * 100 <= waited < seconds * 100 + 100, "it waited %d ms" % (10 * waited))
+        game.need(silent * 10 <= 200, "no alarm for %d ms" % (10 * silent))
+        yield 1000
+        game.need(game.value("alarm") == "on" and game.value("fault") == "internal-error", "no fault")
+
+
 # -- settings ---------------------------------------------------------------------------------------------
 
 
@@ -224,13 +282,19 @@ def a_clock_that_stands_still_is_a_fault_and_scans_go_on(game):
         frozen = world.ticks_ms()
         plain = type(world).ticks_ms
         scans = []
+        fed = []
         game.table.after_scan = lambda scans=scans, world=world: scans.append(world.now)
+        game.table.running()._feed = lambda fed=fed, world=world: fed.append(world.now)
         type(world).ticks_ms = lambda self, frozen=frozen: frozen
         yield 300
         type(world).ticks_ms = plain
         game.table.after_scan = None
         apart = [scans[i + 1] - scans[i] for i in range(len(scans) - 1)]
         game.need(max(apart) == 5, "scans are late")
+        game.need(len(fed) <= 1, "a clock that stands feeds the watchdog")
+        fed.clear()
+        yield 100
+        game.need(len(fed) == 20, "a clock that goes feeds it in each scan")
         game.need(game.value("fault") == "clock-stalled", "no fault")
         game.need(not world.outputs & names.DRIVE and world.boots == boots, "driven, or restarted")
         yield 500
@@ -272,6 +336,19 @@ def a_bolt_that_a_storm_stopped_half_way_is_driven_when_it_is_over(game):
     game.need(game.value("phase") == "PAYOUT" and game.world.bolt("cover_bar") == 1000, "the bar is not out")
 
 
+@case({"bolt_ms": "2000"}, watch=True)
+def bolts_are_driven_a_fifth_of_a_minute_at_most(game):
+    yield 1000
+    moved = 0
+    before = ""
+    for i in range(300):
+        game.world.set("service", "off" if i // 6 & 1 else "on")
+        yield 400
+        moved += game.value("dome_lock") != before
+        before = game.value("dome_lock")
+    game.need(9 <= moved <= 12, "the bolt moved %d times in 120 s" % moved)
+
+
 @case()
 def a_restart_that_was_asked_for_waits_for_the_end_of_a_round(game):
     yield from game.uncover()
@@ -294,9 +371,9 @@ def a_restart_that_was_asked_for_waits_for_the_end_of_a_round(game):
 def main(program, *wanted):
     """Play the cases (all by default); return the exit status."""
     for name in wanted or sorted(CASES):
-        script, options, prepare = CASES[name]
+        script, options, prepare, watch = CASES[name]
         try:
-            game = Game(program, script, options, prepare, watch=False)
+            game = Game(program, script, options, prepare, watch)
             game.play()
         except Exception as error:
             print(name)

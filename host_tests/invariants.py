@@ -356,8 +356,22 @@ class Watch:
                 drives.append([now, None, stalled, direction])
                 while drives[0][1] is not None and drives[0][1] < now - MINUTE_MS:
                     drives.pop(0)
+                self._budget(name, drives, now, stalled)
         if on["cover_lock"] and on["cover_bar"] and self._since > LATE_SCANS:
             self.fail("I6: cover_lock and cover_bar are on together")
+
+    def _budget(self, name, drives, now, stalled):
+        """Not more than 20 % of the minute that ends with the drive that begins now, but over a restart."""
+        if self._scans_here * SCAN_MS < MINUTE_MS:
+            return
+        end = now + self.bolt_ms
+        driven = self.bolt_ms
+        for began, ended, _, _ in drives[:-1]:
+            driven += max(0, ended - max(began, end - MINUTE_MS))
+        # The lock makes way for the bar at once (I6), by one drive.
+        most = MINUTE_MS // 5 + stalled - drives[0][2] + (self.bolt_ms if name == "cover_lock" else 0)
+        if driven > most:
+            self.fail("I6: %s driven for %d ms of a minute" % (name, driven))
 
     def _pulsing(self):
         """Nothing is written to flash from the first pulse's start to the last one's end; knocks are even."""

@@ -240,6 +240,19 @@ def test_a_dome_that_is_off_is_not_locked_empty_by_a_restart():
     assert not bolts.driving and not bolts.busy
 
 
+def test_a_drive_that_is_owed_is_not_forgotten_for_another():
+    bolts = Bolts(600)
+    bolts.assume(DOME)
+    bolts.drive_once(LOCK | BAR | DOME)
+    for now in range(0, 2000, 5):
+        bolts.step(now, DOME, False)
+    bolts.drive_once(BAR)
+    bolts.step(2000, DOME | BAR, False)
+    assert bolts.driving == BAR
+    bolts.step(2005, DOME | BAR, True)
+    assert bolts.driving == BAR | DOME
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from([0, LOCK, BAR, DOME, LOCK | DOME, BAR | DOME]), st.integers(1, 300)))

@@ -25,7 +25,8 @@ def check(tmp_path, monkeypatch):
     (tmp_path / "firmware/CHANGELOG.md").write_text("# Changes\n\n## 1.0.0\n\nx\n\n## 0.9.0\n")
     (tmp_path / "firmware/shaker/version.py").write_text('"""V."""\n\nVERSION = "1.0.0"\n')
     (tmp_path / "tools").mkdir()
-    (tmp_path / "tools/budget.json").write_text("{}\n")
+    names = json.loads((interpreter.ROOT / "tools/budget.json").read_text())
+    (tmp_path / "tools/budget.json").write_text(json.dumps(dict.fromkeys(names, 20000)))
     (tmp_path / "Makefile").write_text("test: x\n\ncheck:\n")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "BUDGET", tmp_path / "tools/budget.json")
@@ -45,7 +46,8 @@ def commit(folder):
 
 
 def budget(check, **entries):
-    check.BUDGET.write_text(json.dumps({name.replace("__", "/") + ".py": n for name, n in entries.items()}))
+    changed = {name.replace("__", "/") + ".py": n for name, n in entries.items()}
+    check.BUDGET.write_text(json.dumps(json.loads(check.BUDGET.read_text()) | changed))
 
 
 def test_a_tree_in_order_passes(check):
@@ -73,13 +75,22 @@ def test_a_budget_only_goes_down(check):
     assert check.compiled() == ""
 
 
+def test_a_module_without_a_budget_fails(check):
+    budget = json.loads(check.BUDGET.read_text())
+    del budget["shaker/round.py"]
+    check.BUDGET.write_text(json.dumps(budget))
+    assert check.compiled() == "shaker/round.py: has no budget"
+    check.BUDGET.write_text(json.dumps(budget | {"shaker/round.py": 30000}))
+    assert "budget 30000 was 20000 before" in check.compiled()
+
+
 def test_entering_a_module_takes_its_size_and_never_raises_an_entry(check):
     size = check.sizes()["shaker/ticks.py"]
     check.lower(["shaker/ticks.py"])
-    assert json.loads(check.BUDGET.read_text()) == {"shaker/ticks.py": size}
+    assert json.loads(check.BUDGET.read_text())["shaker/ticks.py"] == size
     budget(check, shaker__ticks=10)
     check.lower(["shaker/ticks.py"])
-    assert json.loads(check.BUDGET.read_text()) == {"shaker/ticks.py": 10}
+    assert json.loads(check.BUDGET.read_text())["shaker/ticks.py"] == 10
     with pytest.raises(SystemExit, match=r"shaker/no\.py: no such firmware file"):
         check.lower(["shaker/no.py"])
 

@@ -29,7 +29,7 @@ MUTANTS = {
     ),
     "a journal that fails later goes unsaid": (
         "shaker/app.py",
-        "        self._journal_down = True\n        self.core.round.persistent(F_JOURNAL_FAILED, True)",
+        "        self._journal_down = True\n        self.core.round.persistent(_F_JOURNAL_FAILED, True)",
         "        self._journal_down = True",
     ),
     "bolts move on a journal that cannot be read": (

@@ -9,7 +9,7 @@ other outputs act; then the host hears of it. Nothing is written, parsed or form
 from micropython import const
 
 from shaker import board as hardware
-from shaker import lights, record, startup
+from shaker import lights, startup
 from shaker import settings as config
 from shaker.core import SCAN_MS, Core, safe_part
 from shaker.device import Device
@@ -17,21 +17,24 @@ from shaker.events import Queue
 from shaker.files import Files
 from shaker.journal import Journal
 from shaker.link import Link
-from shaker.names import (
-    BOLTS,
-    ERRORS,
-    F_INTERNAL_ERROR,
-    F_JOURNAL_FAILED,
-    F_SETTINGS_INVALID,
-    FAULT,
-    IDLE,
-    SERVICE,
-    SHAKING,
-)
-from shaker.record import MARK_ALIVE, MARK_CLEAN
+from shaker.names import ERRORS
 from shaker.state import State
 from shaker.ticks import ticks_add, ticks_diff
 from shaker.verifier import Verifier
+
+# Numbers of names.py and record.py, as literals: they cost nothing here, and test_literals.py compares them.
+_ALARM = const(0x40)
+_BOLTS = const(0x1C)
+_F_INTERNAL_ERROR = const(14)
+_F_JOURNAL_FAILED = const(17)
+_F_SETTINGS_INVALID = const(15)
+_FAULT = const(7)
+_FLAG_SERVICE = const(0x04)
+_IDLE = const(0)
+_MARK_ALIVE = const(1)
+_MARK_CLEAN = const(2)
+_SERVICE = const(0x0800)
+_SHAKING = const(2)
 
 WATCHDOG_MS = const(2000)
 _ALIVE_S = const(60)
@@ -53,7 +56,7 @@ class App:
         if journal.newest:
             state.load(journal.newest)
         state.boot = journal.boot
-        adoption = config.adopt(files, state.phase == IDLE, journal.options_word, journal.options_auth)
+        adoption = config.adopt(files, state.phase == _IDLE, journal.options_word, journal.options_auth)
         settings = adoption.settings
         journal.required = settings.host_required
         board = hardware.Board(settings)
@@ -84,8 +87,8 @@ class App:
         startup.report(core, queue, journal, adoption, board.cause)
 
     def backoff_s(self):
-        """Seconds to wait before running again: more with each restart that an exception caused."""
-        crashed = self.core.state.faults >> (F_INTERNAL_ERROR - 1) & 1
+        """Seconds to wait before running: while an exception's fault stands, more with each short life."""
+        crashed = self.core.state.faults >> (_F_INTERNAL_ERROR - 1) & 1
         short = self.journal.short_boots
         return min(1 << short, _BACKOFF_MAX_S) if crashed and short > 1 else 0
 
@@ -93,6 +96,7 @@ class App:
         """Run for ever. Returns only after an orderly stop was asked for, with that stop recorded."""
         board = self.board
         for _ in range(self.backoff_s() * 10):
+            board.write(_ALARM, 0)  # the fault goes on, and so does its alarm
             board.sleep_ms(100)
         self._commit()  # before the first scan: however long it takes, contacts settle by scans in time
         board.start_watchdog(WATCHDOG_MS)
@@ -138,7 +142,7 @@ class App:
             safe = safe_part(self._acting, outputs)
             self._write(safe, core.driving & ~(safe ^ outputs))
             if not self._commit():
-                self._undriven |= (safe ^ outputs) & BOLTS
+                self._undriven |= (safe ^ outputs) & _BOLTS
                 outputs = safe
                 core.wake()  # the rest waits, so the next scan must come here again
         late = self._undriven & ~(core.driving | (core.outputs ^ outputs))
@@ -160,13 +164,13 @@ class App:
             return False
         if self._journal_down:
             self._journal_down = False
-            self.core.round.persistent(F_JOURNAL_FAILED, False)
+            self.core.round.persistent(_F_JOURNAL_FAILED, False)
         return True
 
     def _failed(self):
         self._retry = _RETRY_SCANS
         self._journal_down = True
-        self.core.round.persistent(F_JOURNAL_FAILED, True)
+        self.core.round.persistent(_F_JOURNAL_FAILED, True)
         self.core.wake()
 
     def _show(self):
@@ -177,8 +181,8 @@ class App:
             self._lamps_hi = core.lamps_hi
             board.lamps(core.lamps_lo, core.lamps_hi)
         state = core.state
-        if state.phase != SHAKING or not core.agitator.pulsing:
-            status = lights.status(state.phase, state.flags & record.FLAG_SERVICE, core.round.t_ms)
+        if state.phase != _SHAKING or not core.agitator.pulsing:
+            status = lights.status(state.phase, state.flags & _FLAG_SERVICE, core.round.t_ms)
             if status is not self._status:
                 self._status = status
                 board.status(status[0], status[1], status[2])
@@ -189,14 +193,14 @@ class App:
         if not self._alive and core.round.t_s >= _ALIVE_S:
             self._alive = True
             try:
-                self.journal.mark(MARK_ALIVE)
+                self.journal.mark(_MARK_ALIVE)
             except OSError:
                 self._failed()
-        if core.bolts_stay and core.round.judged and phase != FAULT:
+        if core.bolts_stay and core.round.judged and phase != _FAULT:
             core.bolts_stay = False  # they may have stopped half-way, and nothing has moved them since
-            core.bolts.drive_once(BOLTS)
+            core.bolts.drive_once(_BOLTS)
             core.wake()
-        if phase != IDLE:
+        if phase != _IDLE:
             self._leaving = 0  # a round began meanwhile; the restart waits for its end
         elif self._leaving:
             self._leaving -= 1
@@ -208,7 +212,7 @@ class App:
         self.board.safe()
         if self.queue.count:
             self.journal.append(self.queue)
-        self.journal.mark(MARK_CLEAN)
+        self.journal.mark(_MARK_CLEAN)
 
     def may_be_serviced(self):
         """True when a technician's Ctrl-C is a wish, not an accident: service key on and no round open.
@@ -216,14 +220,14 @@ class App:
         Without sound settings a round cannot go on: then the phase does not matter.
         """
         s = self.core.state
-        if s.phase == FAULT and (s.origin == IDLE or s.faults >> (F_SETTINGS_INVALID - 1) & 1):
-            return self.core.inputs.levels & SERVICE
-        return s.phase == IDLE and s.service()
+        if s.phase == _FAULT and (s.origin == _IDLE or s.faults >> (_F_SETTINGS_INVALID - 1) & 1):
+            return self.core.inputs.levels & _SERVICE
+        return s.phase == _IDLE and s.service()
 
     def crash(self, name, place):
         """Record an exception that reached the top: its type name and its place (at most 18 characters)."""
         self.board.safe()
         kind = ERRORS.index(name) if name in ERRORS else 0
-        if self.core.round.fault(F_INTERNAL_ERROR, kind):
+        if self.core.round.fault(_F_INTERNAL_ERROR, kind):
             self.queue.text(place.encode())
         self.journal.append(self.queue)

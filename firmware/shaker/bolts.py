@@ -128,7 +128,7 @@ class Bolts:
 
     def drive_once(self, mask):
         """Drive each bolt of `mask` once to where the next step() wants it, moved already or not."""
-        self._owed_drive = mask
+        self._owed_drive |= mask
         self.busy |= mask
 
     def step(self, now, wanted, dome_closed):
@@ -168,18 +168,16 @@ class Bolts:
 
     def _drive_owed(self, now, owed, dome_closed):
         # A restart does not lock an open dome empty: its drive waits until the dome is on.
-        if self.told & _DOME_LOCK and not dome_closed:
-            self._owed_drive = owed & _DOME_LOCK
-            owed &= ~_DOME_LOCK
-        else:
-            self._owed_drive = 0
+        waits = owed & _DOME_LOCK if self.told & _DOME_LOCK and not dome_closed else 0
+        self._owed_drive = waits
+        owed ^= waits
         if owed & _COVER_LOCK:
             self._drive(now, _COVER_LOCK, self._lock)
         if owed & _COVER_BAR:
             self._drive(now, _COVER_BAR, self._bar)
         if owed & _DOME_LOCK:
             self._drive(now, _DOME_LOCK, self._dome)
-        self.busy |= self._owed_drive
+        self.busy |= waits
 
     def _drive(self, now, bit, bolt):
         if not bolt.driving:
