@@ -169,10 +169,10 @@ def complaints(paths, trace=None):
 
 
 def keep_in(folder):
-    """Return a `trace` for play() that writes each file's trace into `folder`."""
+    """Return a `trace` for play() that writes each file's trace into `folder`; OSError where it cannot be."""
+    folder.mkdir(parents=True, exist_ok=True)
 
     def keep(path, text):
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / trace_name(path)).write_text(text)
 
     return keep
@@ -214,7 +214,10 @@ def main(argv=None):
     args = parser.parse_args(argv)
     trace = (lambda _, text: print(text, end="")) if args.trace else None
     if args.trace_dir:
-        trace = keep_in(args.trace_dir)
+        try:
+            trace = keep_in(args.trace_dir)
+        except OSError as error:
+            parser.error(f"--trace-dir {args.trace_dir}: {error.strerror}")
     paths = []
     wrong = 0
     for name in args.files:

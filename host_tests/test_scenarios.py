@@ -383,3 +383,12 @@ def test_traces_are_json_lines(tmp_path):
     assert {"phase": "COVERED"}.items() <= {
         k: v for line in lines for k, v in line.items() if k == "phase"
     }.items()
+
+
+def test_a_place_where_no_trace_can_go_is_refused_at_once(tmp_path, capsys):
+    path = tmp_path / "file"
+    path.write_text("x")
+    for folder in (path, path / "below"):
+        with pytest.raises(SystemExit) as stopped:
+            play.main(["--trace-dir", str(folder), "x.scn"])
+        assert stopped.value.code == 2 and f"--trace-dir {folder}: " in capsys.readouterr().err

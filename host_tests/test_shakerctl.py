@@ -3,16 +3,20 @@
 import csv
 import io
 import json
+import re
 import resource
+import shlex
 import signal
 import stat
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from conftest import KEY, in_service, on_board, process, shakerctl, slot_of, to_bench
+import interpreter
+from conftest import KEY, in_service, mpremote, on_board, process, shakerctl, slot_of, to_bench
 from shakerctl import flash, line, protocol, provision, release, send, trouble, usb
 from shakerctl.__main__ import main
 from shakerctl.events import Store
@@ -436,6 +440,19 @@ def test_what_is_not_named_stays_as_it_is_and_a_whole_file_says_what_it_changes(
     assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0, "the same key"
 
 
+def test_what_cannot_be_is_refused_before_the_shaker_stops(tmp_path):
+    with pytest.raises(trouble.Usage, match="there is no folder"):
+        provision.key_is_free(tmp_path / "no" / "key")
+    for found, words in (({"": 5}, "without a name"), ({"table": '"T"'}, "without quotes and backslashes")):
+        with pytest.raises(trouble.Trouble, match=words):
+            provision.check(found, provision.today())
+    with pytest.raises(trouble.Usage, match="is no key"):
+        line.key_of(Path("/dev/zero"))
+    with pytest.raises(trouble.Usage, match="is no JSON"):
+        provision.read_json(Path("/dev/zero"))
+    assert "what they were" in provision.when(None, False)
+
+
 def test_what_replaces_damaged_settings_is_told_and_nothing_else():
     changed = provision.changes({}, {"duty": 60})
     assert (changed["duty"], changed["front_board"]) == ([None, 60], [None, True])
@@ -468,6 +485,90 @@ def test_what_the_shaker_would_refuse_is_refused_before_anything_is_changed(serv
     assert have["actuation"] == "electronic"
     to_bench(served)
     assert not {"settings.new", "settings.bad"} & set(on_board(served, DATA).split())
+
+
+def test_settings_by_hand_as_the_readme_says(served, tmp_path, monkeypatch):
+    page = (interpreter.FIRMWARE / "README.md").read_text("utf-8")
+    (words,) = re.findall("^mpremote connect PORT (.*)$", page, re.MULTILINE)
+    (tmp_path / "settings.new").write_text('{"table":"T8"}')
+    monkeypatch.chdir(tmp_path)
+    to_bench(served)
+    done = mpremote(served.usb, *shlex.split(words))
+    assert done.code == 0 and "/data" in done.out, done
+    served.wait(in_service)
+    have = json.loads(shakerctl("send", "--port", served.uart, "--json", "settings").out)["ok"]
+    assert have["table"] == "T8"
+
+
+ANOTHER = '{"seq":%d,"boot":1,"t":5,"at":null,"ev":"uncovered","ph":"IDLE","rd":0,"rep":0}'
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_file_of_another_table_is_refused_before_anything_is_acknowledged(served, key_file, tmp_path, form):
+    words = ("events", "--port", served.uart, "--key-file", key_file, "--format", form, "--out")
+    status = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)["ok"]
+    out = tmp_path / "other"
+    if form == "csv":
+        out.write_text(HEADING + "1,1,5,,uncovered,IDLE,0,0,\n")
+    else:
+        out.write_text(ANOTHER % 1 + "\n")
+    before = out.read_text()
+    done = shakerctl(*words, out)
+    assert done.code == 1 and "Event 1 of this shaker is not the one in" in done.err, done
+    assert out.read_text() == before
+    have = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)["ok"]
+    assert have["ack"] == status["ack"] < have["seq"]
+    mine = tmp_path / "mine"
+    assert shakerctl(*words, mine).code == 0
+    assert shakerctl(*words, mine).code == 0, "and again"
+
+
+def test_a_file_has_one_writer(tmp_path):
+    store = Store(tmp_path / "events", False)
+    with pytest.raises(trouble.Trouble, match="being written by another command"):
+        Store(tmp_path / "events", False)
+    store.close()
+    Store(tmp_path / "events", False).close()
+
+
+def test_an_event_that_comes_again_as_another_one_is_told(tmp_path):
+    path = tmp_path / "events"
+    path.write_text("".join(ANOTHER % n + "\n" for n in (1, 2, 3)))
+    store = Store(path, False)
+    event = json.loads(ANOTHER % 2)
+    store.again(event)
+    store.again(json.loads(ANOTHER % 9))
+    with pytest.raises(trouble.Trouble, match="Event 2 of this shaker is not the one"):
+        store.again({**event, "ev": "covered"})
+    store.keep(json.loads(ANOTHER % 4))
+    with pytest.raises(trouble.Trouble, match="Event 4"):
+        store.again({**json.loads(ANOTHER % 4), "t": 6})
+    store.close()
+
+
+def test_a_file_that_was_made_for_nothing_goes(tmp_path):
+    out = tmp_path / "new"
+    assert main(["events", "--port", str(tmp_path / "none"), "--out", str(out)]) == 1
+    assert not out.exists()
+
+
+def test_the_uart_given_for_usb_is_named_as_that(served):
+    to_bench(served)
+    served.order(restart=1)
+    served.wait(in_service)
+    done = shakerctl("bench-test", "--port", served.uart, "--yes")
+    assert (
+        done.code == 1 and f"{served.uart} is the shaker's UART 2: give the port of its own USB" in done.err
+    )
+
+
+def test_monitor_begins_with_the_newest_events(served, key_file):
+    for _ in range(30):
+        assert shakerctl("send", "--port", served.uart, "--key-file", key_file, "time").code == 0
+    newest = json.loads(shakerctl("send", "--port", served.uart, "--json", "status").out)["ok"]["seq"]
+    said = shakerctl("monitor", "--port", served.uart, "--json", "--seconds", "6").out.splitlines()
+    numbers = [thing["seq"] for thing in map(json.loads, said) if "ev" in thing]
+    assert sorted(numbers) == list(range(newest - 11, newest + 1)), "each once"
 
 
 def turn_key(board, *positions):

@@ -19,6 +19,7 @@ from shaker import lights, names, rules
 from shaker.version import VERSION
 from shakerctl import faults, protocol
 from sim import plant, reference, texts, uart, vcd
+from sim.server import own_hosts
 
 # -- Words ---------------------------------------------------------------------------------------------
 
@@ -470,6 +471,11 @@ def test_pages_that_renew_at_once_get_one_new_table(tmp_path):
 
     with simrun.SimRun(tmp_path) as sim:
         assert asyncio.run(play(sim)) == 1
+
+
+def test_a_browser_leaves_port_80_out():
+    assert own_hosts(80) == {"127.0.0.1", "localhost", "127.0.0.1:80", "localhost:80"}
+    assert own_hosts(8080) == {"127.0.0.1:8080", "localhost:8080"}
 
 
 def test_only_its_own_page_drives_it(sim):

@@ -216,7 +216,7 @@ def _provision(args: argparse.Namespace) -> int:
         done.update(provision.confirm(args.uart, found, key))
         text = f"The shaker took its settings; authorised: {'yes' if done['authorised'] else 'no'}."
     else:
-        text = provision.when(done["waits"])
+        text = provision.when(done["waits"], bool(done["changes"]) or "key" in found)
     voice.result(done, text)
     return OK
 

@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,15 @@ def _number(line: str, as_csv: bool) -> int:
     return event["seq"]
 
 
+def _lock(file: io.FileIO) -> None:
+    """Keep the file for this process alone; OSError when another has it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 class Store:
     """A file of events: JSON lines, or CSV with a heading. `last`: number of the last one in it, 0 = none."""
 
@@ -62,13 +72,20 @@ class Store:
         self.last = 0
         self.count = 0
         self._csv = as_csv
+        self._known: dict[int, int] = {}  # CRC-32 of each event's line, by its number
         try:
             new = not path.exists()
             if not new and not path.is_file():  # a pipe would block us, a device be read for ever
                 raise Usage(f"{path} does not serve: it is no regular file; choose another.")
             self._file = io.FileIO(path, "a+")
+            self._new = new
         except OSError as error:
             raise Trouble(f"{path} cannot be written ({error.strerror}): choose another file.") from None
+        try:
+            _lock(self._file)
+        except OSError:
+            self._file.close()
+            raise Trouble(f"{path} is being written by another command: choose another file.") from None
         try:
             self._resume()
         except OSError as error:
@@ -96,6 +113,10 @@ class Store:
                 self.last = _number(lines[-1].decode(), self._csv)
             except (ValueError, RecursionError, csv.Error):
                 raise self._foreign(len(lines)) from None
+            for text in lines:
+                number = re.match(rb'(?:\{"seq":)?([0-9]+),', text)
+                if number:
+                    self._known[int(number[1])] = zlib.crc32(text + b"\n")
         if not (heading.startswith(rest) if self._csv and not lines else _looks_begun(rest, self._csv)):
             raise self._foreign(len(lines) + 1)
         if rest:
@@ -115,16 +136,28 @@ class Store:
             data = data[self._file.write(data) :]
         os.fsync(self._file.fileno())
 
+    def _text(self, event: dict[str, Any]) -> str:
+        if not self._csv:
+            return json.dumps(event, separators=(",", ":")) + "\n"
+        out = io.StringIO()
+        rest = {name: value for name, value in event.items() if name not in COLUMNS}
+        row = ["" if event.get(name) is None else event[name] for name in COLUMNS]
+        csv.writer(out, lineterminator="\n").writerow([*row, json.dumps(rest) if rest else ""])
+        return out.getvalue()
+
+    def again(self, event: dict[str, Any]) -> None:
+        """Compare an event that came again with the one in the file. Trouble when it is another one."""
+        known = self._known.get(event["seq"])
+        if known is not None and known != zlib.crc32(self._text(event).encode()):
+            raise Trouble(
+                f"Event {event['seq']} of this shaker is not the one in {self.path}: that is another table's "
+                "file, or the shaker's flash went back to an older state (then have that round's payment "
+                "looked at). Nothing more was acknowledged: keep the file, and take events into a new one."
+            )
+
     def keep(self, event: dict[str, Any]) -> None:
         """Make one event safe; raises when it is not."""
-        if self._csv:
-            out = io.StringIO()
-            rest = {name: value for name, value in event.items() if name not in COLUMNS}
-            row = ["" if event.get(name) is None else event[name] for name in COLUMNS]
-            csv.writer(out, lineterminator="\n").writerow([*row, json.dumps(rest) if rest else ""])
-            text = out.getvalue()
-        else:
-            text = json.dumps(event, separators=(",", ":")) + "\n"
+        text = self._text(event)
         size = os.fstat(self._file.fileno()).st_size
         try:
             self._write(text)
@@ -135,12 +168,19 @@ class Store:
                 f"{self.path} cannot be written ({error.strerror}): make room and run it again; "
                 "what is in the file is acknowledged, the rest stays in the shaker."
             ) from None
+        self._known[event["seq"]] = zlib.crc32(text.encode())
         self.last = event["seq"]
         self.count += 1
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file; one that was made for nothing goes."""
+        self.close()
+        if self._new and not self.count:
+            self.path.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -154,6 +194,26 @@ def _ctrl_c() -> Iterator[list[bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+def _compare(port: str, store: Store) -> None:
+    """Ask for the event that ends the file once more, before any is acknowledged. Raises as Store.again()."""
+    came: list[bool] = []
+
+    def heard(message: dict[str, Any]) -> None:
+        if protocol.kind(message) == "event" and message["seq"] == store.last:
+            store.again(message)
+            came.append(True)
+
+    with line.client(port, last=store.last - 1, on_message=heard) as link:
+        line.wait_for(link, port, lambda: link.session)
+        newest = int((link.session or {}).get("last", 0))
+        if store.last > newest:
+            raise Usage(
+                f"{store.path} holds event {store.last}, the shaker's last is {newest}: another table's file?"
+            )
+        if line.request(link, port, "replay", from_=store.last)["from"] == store.last:
+            line.wait_for(link, port, lambda: came)
+
+
 def export(
     port: str, key: bytes | None, path: Path, as_csv: bool, follow: bool, voice: Voice, idle_s: float = IDLE_S
 ) -> int:
@@ -162,13 +222,11 @@ def export(
     try:
         if key is None:
             voice.say("No key: events are stored, but cannot be acknowledged (--key-file).")
-        with line.client(port, key, keep=store.keep, last=store.last) as link:
+        if store.last:
+            _compare(port, store)
+        with line.client(port, key, keep=store.keep, again=store.again, last=store.last) as link:
             line.wait_for(link, port, lambda: link.session)
             newest = int((link.session or {}).get("last", 0))
-            if store.last > newest:
-                raise Usage(
-                    f"{path} holds event {store.last}, the shaker's last is {newest}: another table's file?"
-                )
             with _ctrl_c() if follow else contextlib.nullcontext([]) as pressed:
                 calm = time.monotonic()
                 count = -1
@@ -190,8 +248,10 @@ def export(
                         raise line.silent(port, "hello", link)
             if key is not None and store.last:
                 line.request(link, port, "ack", seq=store.last)
-    finally:
-        store.close()
+    except BaseException:
+        store.abandon()
+        raise
+    store.close()
     result = {"file": str(path), "events": store.count, "last": store.last, "acknowledged": key is not None}
     voice.result(result, f"{store.count} events into {path}, the last is number {store.last}.")
     return 0

@@ -16,6 +16,7 @@ from shakerctl.trouble import Trouble, Usage, port_trouble
 BAUD = 115200
 READ_S = 0.02  # a read waits at most this long
 ANSWER_S = 10.0
+KEY_FILE_MOST = 200  # characters: what is longer is no key, however long it goes on
 
 HINTS = {
     "bad-mac": "wrong key: give the one that was provisioned (--key-file), or provision the table anew",
@@ -71,7 +72,8 @@ def key_of(path: Path | None) -> bytes | None:
     if path is None:
         return None
     try:
-        key = bytes.fromhex(path.read_text("ascii").strip())
+        with path.open(encoding="ascii") as file:
+            key = bytes.fromhex(file.read(KEY_FILE_MOST).strip())
     except OSError as error:
         raise Usage(
             f"The key file {path} cannot be read ({error.strerror}): give one with --key-file."

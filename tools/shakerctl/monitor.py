@@ -85,20 +85,29 @@ def monitor(port: str, seconds: float | None, plain: bool, as_json: bool) -> int
     """Show the shaker until interrupted, or for `seconds`."""
     events: deque[str] = deque(maxlen=EVENTS_SHOWN)
     seen: set[tuple[int, int]] = set()
+    early: list[dict[str, Any]] = []  # events that came before the shaker said which is its newest
+    first: int | None = None  # number of the first event to show
     last_head = ""
+
+    def tell(event: dict[str, Any]) -> None:
+        if event["seq"] < (first or 0) or (event["boot"], event["seq"]) in seen:
+            return  # old, or said again because nobody here acknowledges
+        seen.add((event["boot"], event["seq"]))
+        events.append(event_line(event))
+        if as_json:
+            print(json.dumps(event), flush=True)
+        elif plain:
+            print(events[-1], flush=True)
 
     def heard(message: dict[str, Any]) -> None:
         nonlocal last_head
         kind = protocol.kind(message)
-        if as_json and kind in ("event", "heartbeat"):
-            print(json.dumps(message if kind == "event" else state_of(message)), flush=True)
+        if kind == "event" and first is None:
+            early.append(message)
         elif kind == "event":
-            if (message["boot"], message["seq"]) in seen:
-                return  # said again, because nobody here acknowledges
-            seen.add((message["boot"], message["seq"]))
-            events.append(event_line(message))
-            if plain:
-                print(events[-1], flush=True)
+            tell(message)
+        elif kind == "heartbeat" and as_json:
+            print(json.dumps(state_of(message)), flush=True)
         elif kind == "heartbeat" and plain:
             state = state_of(message)
             head = f"{state['phase']} round {state['round']} fault {state['fault']} " + " ".join(
@@ -111,9 +120,17 @@ def monitor(port: str, seconds: float | None, plain: bool, as_json: bool) -> int
     end = None if seconds is None else time.monotonic() + seconds
 
     def go(link: protocol.Client, show: Any) -> None:
+        nonlocal first
         shown = 0.0
+        began = time.monotonic()
         while end is None or time.monotonic() < end:
             link.pump()
+            if first is None and (link.session or time.monotonic() - began > OLD_S):
+                # Who is not answered can still listen.
+                first = int((link.session or {}).get("last", 0)) - EVENTS_SHOWN + 1
+                link.receiver.skip(first)
+                for event in sorted(early, key=lambda event: event["seq"]):
+                    tell(event)
             if show and time.monotonic() - shown > 0.1:
                 shown = time.monotonic()
                 show(picture(port, link.heartbeat, shown - (link.heard_at or shown), events))

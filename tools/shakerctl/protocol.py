@@ -187,7 +187,8 @@ class Client:
     """One host on one port: opens sessions, repeats, acknowledges, polls. Call pump() often, or request().
 
     Without a key it listens only: it takes events, but cannot acknowledge. `keep`: see Receiver; without it
-    events are thrown away, and therefore never acknowledged, which would say that they are safe.
+    events are thrown away, and therefore never acknowledged, which would say that they are safe. `again` is
+    called with each event that comes again: one that differs from what was kept shows a flash gone back.
     `on_message` is called with every message that arrives whole.
     """
 
@@ -199,6 +200,7 @@ class Client:
         last: int = 0,
         clock: Callable[[], float] = time.monotonic,
         on_message: Callable[[Message], object] = lambda message: None,
+        again: Callable[[Message], object] = lambda event: None,
     ):
         self.key = key
         self.receiver = Receiver(keep or (lambda event: None), last)
@@ -210,6 +212,7 @@ class Client:
         self._port = port
         self._clock = clock
         self._on_message = on_message
+        self._again = again
         self._id = int(time.time()) % 1_000_000_000
         self._queue: list[_Request] = []
         self._out: _Request | None = None
@@ -264,6 +267,8 @@ class Client:
         if self.session is not None and event["boot"] > self.session["boot"]:
             self.session = None  # the device has restarted
         known = event["seq"] <= self.receiver.last
+        if known:
+            self._again(event)
         kept = self.receiver.take(event)
         if (known or kept) and self._unacked_at is None:
             self._unacked_at = now

@@ -22,6 +22,7 @@ from shakerctl.trouble import Trouble, Usage
 from shakerctl.usb import RUNNING, Usb
 
 START_S = 60.0
+_FILE_MOST = 1 << 20  # characters of a JSON file
 
 
 def today() -> date:
@@ -30,9 +31,11 @@ def today() -> date:
 
 
 def key_is_free(path: Path) -> None:
-    """Refuse a place for a new key where something is."""
+    """Refuse a place for a new key where something is, or nothing can be."""
     if path.exists() or path.is_symlink():
         raise Usage(f"{path} exists: a key is never overwritten. Use --key-file {path}, or another name.")
+    if not path.parent.is_dir():
+        raise Usage(f"{path} cannot be written: there is no folder {path.parent}.")
 
 
 def keep_key(path: Path, key: str) -> None:
@@ -54,7 +57,8 @@ def keep_key(path: Path, key: str) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object in a JSON file."""
     try:
-        thing = json.loads(path.read_text("utf-8"), object_pairs_hook=_once)
+        with path.open(encoding="utf-8") as file:
+            thing = json.loads(file.read(_FILE_MOST), object_pairs_hook=_once)
     except RecursionError:
         raise Usage(f"{path} is nested too deep: mend it and run it again.") from None
     except OSError as error:
@@ -115,6 +119,9 @@ def check(found: dict[str, Any], day: date) -> str:
         settings.parse(text)
     except settings.SettingsError as error:
         reason = error.reason.partition(" at character")[0]  # of that text, which nobody has seen
+        reason = reason.replace("without backslash", "without quotes and backslashes")
+        if "" in found:
+            raise Trouble("A setting without a name is refused. Nothing was changed.") from None
         raise Trouble(
             f"Setting {error.field or '(file)'} is refused: {reason}. Nothing was changed."
         ) from None
@@ -255,8 +262,10 @@ def tell(changed: dict[str, list[Any]], found: dict[str, Any], say: Callable[[st
         say("  nothing changes: the settings are in force already")
 
 
-def when(waits: str | None) -> str:
+def when(waits: str | None, changed: bool = True) -> str:
     """Return the sentence that says when the settings take effect; `waits`: see Place.put()."""
+    if not changed:
+        return "The settings on the board are what they were."
     if waits is None:
         return "Settings are on the board; the shaker takes them in at this start."
     return f"Settings are on the board and wait: the shaker is in {waits}; a restart in IDLE takes them in."

@@ -422,15 +422,18 @@ class Unparsed(logging.Filter):
         return not isinstance(error, (http_exceptions.HttpProcessingError, web.RequestPayloadError))
 
 
+def own_hosts(port: int) -> set[str]:
+    """Return what a browser may call this server at `port` in Host; it leaves port 80 out."""
+    names = ("127.0.0.1", "localhost")
+    return {f"{name}:{port}" for name in names} | (set(names) if port == 80 else set())
+
+
 def make_app(sim: Sim) -> web.Application:
     """Return the web application around a started `sim`."""
 
-    def ours() -> set[str]:
-        return {f"127.0.0.1:{sim.port}", f"localhost:{sim.port}"}
-
     @web.middleware
     async def guard(request: web.Request, handler: Any) -> web.StreamResponse:
-        if request.host not in ours():
+        if request.host not in own_hosts(sim.port):
             raise web.HTTPForbidden(text="This table answers only at its own address.\n")
         origin = request.headers.get("Origin")
         if origin is not None and origin != f"http://{request.host}":
