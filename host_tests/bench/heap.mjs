@@ -1,4 +1,5 @@
-// Runs a MicroPython program on the WebAssembly port: node heap.mjs PORT PROGRAM FOLDER... (the path).
+// Runs a MicroPython program on the WebAssembly port: node heap.mjs PORT PROGRAM FOLDER... (the path; a file
+// in it is a ROMFS image, whose modules run from where they lie).
 import fs from "fs";
 import { pathToFileURL } from "url";
 
@@ -26,9 +27,14 @@ function copy(from, to) {
 mp.FS.mkdir("/work");
 const path = [];
 folders.forEach((folder, i) => {
-  mp.FS.mkdir(`/p${i}`);
-  copy(folder, `/p${i}`);
   path.push(`/p${i}`);
+  if (fs.statSync(folder).isFile()) {
+    mp.FS.writeFile("/romfs.img", fs.readFileSync(folder));
+    mp.runPython(`import vfs\nrom = open("/romfs.img", "rb").read()\nvfs.mount(vfs.VfsRom(rom), "/p${i}")`);
+  } else {
+    mp.FS.mkdir(`/p${i}`);
+    copy(folder, `/p${i}`);
+  }
 });
 mp.runPython(`import sys, os\nsys.path[:] = ${JSON.stringify([...path, ".frozen"])}\nos.chdir("/work")`);
 mp.runPython(fs.readFileSync(program, "utf8"));

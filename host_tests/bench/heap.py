@@ -9,6 +9,8 @@ that are live, those of the fakes taken off.
 import gc
 import os
 
+import micropython
+
 import world as worlds
 
 _DATA = "data"
@@ -94,8 +96,9 @@ STAGES = (begin, modules, start, cover, shake, bets, bell, pay)
 
 
 def look(name):
-    """Print what is live after a stage."""
+    """Print what is live after a stage, and what of it names take."""
     print(name, gc.mem_alloc())
+    micropython.qstr_info()
 
 
 def run():

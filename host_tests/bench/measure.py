@@ -13,6 +13,7 @@ Exit code 1: an error; 2: something has to be installed first.
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -194,9 +195,10 @@ def _live(words, folder, env=None):
     lines = [line.split() for line in done.stdout.splitlines()]
     if done.returncode or ["ended", "0", "1"] not in lines:
         raise RuntimeError(f"{words[0]}: {done.stdout[-500:]}{done.stderr[-2000:]}")
-    live = {line[0]: int(line[1]) for line in lines if line[0] != "ended"}
+    live = {line[0]: int(line[1]) for line in lines if line[0] not in ("ended", "qstr")}
     base = live.pop("begin")
-    return {stage: count - base for stage, count in live.items()}
+    names = [int(count) for count in re.findall(r"n_total_bytes=([0-9]+)", done.stdout)]
+    return {stage: count - base for stage, count in live.items()}, names[-1] - names[0]
 
 
 def _heap_run(parent, name, from_rom):
@@ -229,20 +231,24 @@ def memory(table, found):
         "image, whose code lies in flash; with a stock image the modules lie in RAM, and it runs, too."
     )
     with tempfile.TemporaryDirectory() as parent:
-        wide_ram = _heap_run(parent, "ram", False)
-        wide_rom = _heap_run(parent, "rom", True)
-        in_place = wide_ram["start"] - wide_rom["start"]
+        wide_ram, _ = _heap_run(parent, "ram", False)
+        wide_rom, _ = _heap_run(parent, "rom", True)
         table.row("64-bit words, .mpy loaded into RAM", wide_ram["start"], "bytes")
         table.row("64-bit words, .mpy in ROMFS", wide_rom["start"], "bytes")
         found["heap"] = {"words64_ram": wide_ram, "words64_romfs": wide_rom}
         node = shutil.which("node", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
         if node and WEBASSEMBLY.exists():
-            folders = [Path(parent) / "ram" / "program", BENCH, HERE / "fakes", HERE]
-            narrow = _live([node, BENCH / "heap.mjs", WEBASSEMBLY, BENCH / "heap.py", *folders], parent)
-            in_rom = narrow["start"] - in_place
+            words = [node, BENCH / "heap.mjs", WEBASSEMBLY, BENCH / "heap.py"]
+            folders = [BENCH, HERE / "fakes", HERE]
+            narrow, _ = _live([*words, Path(parent) / "ram" / "program", *folders], parent)
+            narrow_rom, in_names = _live([*words, Path(parent) / "rom" / "romfs.img", *folders], parent)
             table.row(
-                "32-bit words as on the ESP32, .mpy in ROMFS", in_rom, "bytes", LIMIT_BYTES,
-                readme="heap after start, 32-bit words, product image",
+                "32-bit words as on the ESP32, .mpy in ROMFS", narrow_rom["start"], "bytes", LIMIT_BYTES,
+                readme="heap after start, 32-bit words, code in place",
+            )  # fmt: skip
+            table.row(
+                "of it names, which a frozen image has in flash", in_names, "bytes",
+                readme="of it names, which a frozen image has in flash",
             )  # fmt: skip
             table.row(
                 "32-bit words, .mpy loaded into RAM", narrow["start"], "bytes", LIMIT_BYTES,
@@ -250,11 +256,12 @@ def memory(table, found):
             )  # fmt: skip
             table.row("32-bit words, grown in a round", max(narrow.values()) - narrow["start"], "bytes")
             found["heap"]["words32_ram"] = narrow
-            found["heap"]["code_in_place"] = in_place
+            found["heap"]["words32_romfs"] = narrow_rom
+            found["heap"]["words32_names"] = in_names
         else:
             table.say(
                 "32-bit words as on the ESP32", "not measured", "needs npm",
-                readme="heap after start, 32-bit words, product image",
+                readme="heap after start, 32-bit words, code in place",
             )  # fmt: skip
 
 
