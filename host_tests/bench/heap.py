@@ -12,6 +12,7 @@ import os
 import micropython
 
 import world as worlds
+from host import Host
 
 _DATA = "data"
 WORLD = worlds.World()
@@ -33,6 +34,7 @@ def modules():
     from shaker.files import Files
 
     hardware.mount_data = lambda: (_DATA, 7)
+    hardware.Board.random = lambda self, n: WORLD.urandom(n)
     place["make"] = lambda: app.App(Files("."))
 
 
@@ -92,7 +94,26 @@ def pay():
     print("ended", state.phase, state.round)
 
 
-STAGES = (begin, modules, start, cover, shake, bets, bell, pay)
+def talk():
+    """Ask everything a host can ask, and take every event once more."""
+    host = Host(None, WORLD.line)
+    for name, arguments in (
+        ("status", {}),
+        ("rounds", {"n": 1}),
+        ("counts", {}),
+        ("settings", {}),
+        ("replay", {"from": 1}),
+        ("verify", {"nonce": "a1b2c3d4e5f60718"}),
+    ):
+        host.command(name, **arguments)
+        while host.last_reply is None:
+            WORLD.advance(5)
+            place["app"].step()
+            host.step(WORLD.now)
+        print("ended", name, host.last_reply)
+
+
+STAGES = (begin, modules, start, cover, shake, bets, bell, pay, talk)
 
 
 def look(name):
