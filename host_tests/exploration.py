@@ -19,8 +19,10 @@ One step = one scan. The abstraction, and why it loses nothing:
 - What cannot matter is dropped, and what may not matter is set to its worst value before each step: numbers
   of a last shake, old times, lamps left burning, DISTURBED and `turned on` where they have no meaning.
 - Movement of the base and causes outside the table (journal, settings, clock) come and go at any moment.
-- Faults: the first code and the codes that were added are checked when they are raised and cleared, then
-  replaced by one stand-in; only dome-opened has an effect that lasts (State.fault is read nowhere else).
+- Faults: the codes are checked when they are raised and cleared; of them a state keeps dome-opened alone, the
+  only one with an effect that lasts. The first code is any of FIRSTS then, in turn; and wherever a clear is
+  asked for, by key or host, it is each of the 17, alone and with all others (once for each origin, flags,
+  cover, dome and outcome).
 - Keys: one key down at a time, and any two contacts or keys may change in one scan where a round is open;
   --full: paid and another key together, and pairs of changes everywhere. Keys that are down and hold nothing
   count as the same key: only their press edge tells them apart.
@@ -54,7 +56,19 @@ from shaker.record import FLAG_BETS, FLAG_DISTURBED, FLAG_SERVICE
 FIRMWARE = pathlib.Path(__file__).resolve().parent.parent / "firmware"
 NOW = 0x00000040  # the tick of every step: all that began earlier began before the clock's wrap
 LONG_MS = 1 << 20
-STAND_IN = n.F_PROGRAM_ALTERED  # stands for every first fault; the core itself never raises it
+# Stand in turn for every first fault: the core raises none of them in FAULT, nor at a restart from it.
+FIRSTS = (
+    n.F_PROGRAM_ALTERED,
+    n.F_OPENED_IN_SHAKE,
+    n.F_OPENED_IN_BETTING,
+    n.F_OPENED_WHILE_OFF,
+    n.F_AGITATOR_STALLED,
+    n.F_POWER_LOST_IN_SHAKE,
+    n.F_SCAN_OVERRUN,
+)
+CODES = range(1, len(n.FAULTS))
+DOME_OPENED = 1 << (n.F_DOME_OPENED - 1)
+DISTURBING = DOME_OPENED | 1 << (n.F_AGITATOR_RUNAWAY - 1) | 1 << (n.F_SHAKEN_LATE - 1)  # SPEC 3
 FAST = {"bolt_ms": 200, "pulse_ms": 100, "gap_ms": 200, "settle_ms": 300}
 CONFIGS = (
     ("electronic, motion", {"motion": True}),
@@ -406,6 +420,8 @@ class Rig:
         self.facts.board = settings.front_board
         self._lit = LAMP_MASK if settings.layout_lamps else 0
         self.motion = settings.motion and not settings.lever
+        self.first = FIRSTS[0]  # the first code of the FAULT to step from
+        self.faults = 0  # further codes latched there
         self.restored = []  # states a cut during the last step leaves behind
         self.at_rest = False  # in the state to step from, nothing changes by itself
         self._rest = modules["core"]._REST
@@ -458,8 +474,8 @@ class Rig:
         s.round = ROUND
         s.repeat = REPEAT
         if fault:
-            s.fault = STAND_IN
-            s.faults = 1 << (STAND_IN - 1) | t[DOMED] << (n.F_DOME_OPENED - 1)
+            s.fault = self.first
+            s.faults = 1 << (self.first - 1) | self.faults | t[DOMED] << (n.F_DOME_OPENED - 1)
         else:
             s.fault = s.faults = 0
             if ph in _NOT_DISTURBED_YET:
@@ -556,8 +572,8 @@ class Rig:
         s.repeat = REPEAT
         s.fault = s.faults = 0
         if p[1] == n.FAULT:
-            s.fault = STAND_IN
-            s.faults = 1 << (STAND_IN - 1) | p[5] << (n.F_DOME_OPENED - 1)
+            s.fault = self.first
+            s.faults = 1 << (self.first - 1) | p[5] << (n.F_DOME_OPENED - 1)
         s.die1, s.die2, s.die3 = DICE if p[4] or stale_dice(*p[1:4]) else (0, 0, 0)
         s.changed = True
         self.queue.count = 0
@@ -1095,6 +1111,7 @@ def search(
     everything = combinations(full)
     transitions = 0
     accidents = {}
+    cleared = set()  # where every first code has been tried, and what came of it
     soon: collections.deque[int] = collections.deque((0,))
     later: collections.deque[int] = collections.deque()
 
@@ -1119,6 +1136,7 @@ def search(
             t = order[at]
             if t[0] == -1:
                 for i, one in enumerate(everything):
+                    rig.first = FIRSTS[(at + i) % len(FIRSTS)]
                     act = Act("judge", one, one[0])
                     reach(rig.judge(t, one), at, act, True)
                     transitions += 1
@@ -1154,6 +1172,7 @@ def search(
                     t[LEVELS] & _PLACE,
                 )
                 rig.at_rest = False
+                rig.first = FIRSTS[at % len(FIRSTS)]
                 done = accidents.get(place)
                 if done is None:
                     done = accidents[place] = set()
@@ -1172,6 +1191,16 @@ def search(
                     transitions += 1
                     for p in rig.restored:
                         reach(p, at, act, False)
+                    where = (act.kind, new[PHASE], *t[ORIGIN : DOMED + 1], t[LEVELS] & (n.COVER | n.DOME))
+                    if _clears(act, t) and where not in cleared and not speakable:
+                        cleared.add(where)
+                        first = rig.first
+                        for rig.first, rig.faults in _latched(t):
+                            reach(rig.step(t, act), at, act, legal)
+                            transitions += 1
+                            for p in rig.restored:
+                                reach(p, at, act, False)
+                        rig.first, rig.faults = first, 0
                     if t[TOLD] != new[TOLD] and not speakable:
                         # The same with no budget left: a release waits, or another still has.
                         up = new[TOLD] & ~t[TOLD]
@@ -1243,6 +1272,28 @@ def _applies(act, t, rig):
     if kind == "full":
         return t[PHASE] == n.COVERED
     return True
+
+
+def _clears(act, t):
+    """Does `act` ask to clear the fault of live state `t`?"""
+    if t[PHASE] != n.FAULT:
+        return False
+    return act.arg == "clear" if act.kind == "host" else act.kind == "service" and t[TURNED] and not act.arg
+
+
+def _latched(t):
+    """Return every (first code, further codes) that the FAULT of live state `t` may have: alone, with all."""
+    found = []
+    for first in CODES:
+        for others in (0, (1 << CODES[-1]) - 1):
+            faults = 1 << (first - 1) | others
+            if faults & DISTURBING and t[ORIGIN] == n.CLOSED and not t[FLAGS] & FLAG_DISTURBED:
+                continue
+            # A dome that was off before a fault from IDLE is no cause of its own: what `t` says of it stands.
+            if faults & DOME_OPENED and t[ORIGIN] == n.IDLE and not t[LEVELS] & n.DOME and not t[DOMED]:
+                continue
+            found.append((first, others))
+    return found
 
 
 def _cut(t):

@@ -184,6 +184,10 @@ ROUND = (
         "            self._holding(now, levels, ~inputs.counting)\n\n    def see",
         "            pass\n\n    def see",
     ),
+    # a fault of one code clears as no other
+    ("s.phase = self._resume()", "s.phase = _IDLE if first == 12 else self._resume()"),
+    ("s.phase = self._resume()", "s.phase = _IDLE if first in (14, 17) else self._resume()"),
+    ("            if s.origin == _PAYOUT:\n", "            if s.origin == _PAYOUT and s.fault != 10:\n"),
 )
 
 CORE = (
