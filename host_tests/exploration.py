@@ -10,8 +10,9 @@ One step = one scan. The abstraction, and why it loses nothing:
 - Time. A state holds no clock values, only which timers run. A step is taken either with every running timer
   one tick before its limit, or with exactly one of them at its limit, alone or together with a change of a
   contact or key. So timers may run out in any order and at any moment: more than any legal settings allow,
-  never less. A late scan that is no overrun (250 ms) is
-  the ordinary step. Every step is taken across the wrap of the clock.
+  never less. A late scan that is no overrun (250 ms) is the ordinary step. Every step is taken across the
+  wrap of the clock: the scan before it came before, and whatever runs began before. The agitator's next edge
+  lies before the wrap if it is late, else after (explore_parts.py takes whole shakes across).
 - Debouncing. A step begins with the counters of the contacts that are to change one sample short of their
   limit; the real Inputs.sample() takes the last. What lies before changes nothing but counters
   (explore_parts.py proves the counters themselves, sequence by sequence). A latch has four settled values:
@@ -19,15 +20,20 @@ One step = one scan. The abstraction, and why it loses nothing:
 - What cannot matter is dropped, and what may not matter is set to its worst value before each step: numbers
   of a last shake, old times, lamps left burning, DISTURBED and `turned on` where they have no meaning.
 - Movement of the base and causes outside the table (journal, settings, clock) come and go at any moment.
-- Faults: the first code and the codes that were added are checked when they are raised and cleared, then
-  replaced by one stand-in; only dome-opened has an effect that lasts (State.fault is read nowhere else).
-- Keys: one key down at a time, and any two contacts or keys may change in one scan where a round is open;
-  --full: paid and another key together, and pairs of changes everywhere. Keys that are down and hold nothing
-  count as the same key: only their press edge tells them apart.
+- Faults: the codes are checked when they are raised and cleared; of them a state keeps dome-opened alone, the
+  only one with an effect that lasts. The first code is any of FIRSTS then, in turn; and wherever a clear is
+  asked for, by key or host, it is each of the 17, alone and with all others (once for each origin, flags,
+  cover, dome and outcome).
+- Keys: one key down at a time, any other beside a paid that is held, and any two contacts or keys may change
+  in one scan where a round is open; --full: paid and another key together, and pairs of changes everywhere.
+  Keys that are down and hold nothing count as the same key: only their press edge tells them apart.
+- Memory: what a state says of the round's memory (latches seen open, keys ignored, a hold, the service key
+  turned on) is what explore_rules.py reads in SPEC: each step asks that the round remembers that and no more.
 - Bolts: told, not driven; how long and how often is proved in explore_parts.py. A release may be held back
   by the budget at any moment and for any time; one so held matters only to the step that moves the other.
 - Power: cut after each record of each scan (a batch that is torn leaves a prefix), an exception at any
-  moment, and then every combination of contacts, found by a new Core with State.load as app.py does it.
+  moment, and then every combination of contacts, found by a Core as a new one is, whose state is loaded from
+  the record by State.load, as app.py does it.
 - Latch A and latch B may be exchanged (not with --full, which so proves it).
 test_explore.py walks the plain firmware scan by scan, with real debouncing and real time, and finds every
 state it meets among those reached here.
@@ -52,9 +58,21 @@ from shaker import record
 from shaker.record import FLAG_BETS, FLAG_DISTURBED, FLAG_SERVICE
 
 FIRMWARE = pathlib.Path(__file__).resolve().parent.parent / "firmware"
-NOW = 0x00000040  # the tick of every step: all that began earlier began before the clock's wrap
+NOW = 4  # the tick of every step: the scan before it, and all that began earlier, came before the wrap
 LONG_MS = 1 << 20
-STAND_IN = n.F_PROGRAM_ALTERED  # stands for every first fault; the core itself never raises it
+# Stand in turn for every first fault: the core raises none of them in FAULT, nor at a restart from it.
+FIRSTS = (
+    n.F_PROGRAM_ALTERED,
+    n.F_OPENED_IN_SHAKE,
+    n.F_OPENED_IN_BETTING,
+    n.F_OPENED_WHILE_OFF,
+    n.F_AGITATOR_STALLED,
+    n.F_POWER_LOST_IN_SHAKE,
+    n.F_SCAN_OVERRUN,
+)
+CODES = range(1, len(n.FAULTS))
+DOME_OPENED = 1 << (n.F_DOME_OPENED - 1)
+DISTURBING = DOME_OPENED | 1 << (n.F_AGITATOR_RUNAWAY - 1) | 1 << (n.F_SHAKEN_LATE - 1)  # SPEC 3
 FAST = {"bolt_ms": 200, "pulse_ms": 100, "gap_ms": 200, "settle_ms": 300}
 CONFIGS = (
     ("electronic, motion", {"motion": True}),
@@ -126,7 +144,8 @@ ACCIDENTS = frozenset(("broken", "stopped", "motion", "stall", "blocked"))
 # What changes in the very scan in which a timer runs out. A contact that opens ends what the timer would do:
 # that is tried where it must be (the drive's edges), and is the plain change elsewhere.
 _CONTACTS = ("latch", "cover", "dome", "service")
-_CHANGES = frozenset((*_CONTACTS, "press", "release", "motion", "both"))  # of inputs alone
+# Changes of inputs alone, and commands: at rest, Core decides nothing but what these ask it to.
+_CHANGES = frozenset((*_CONTACTS, "press", "release", "motion", "both", "host"))
 _TOGETHER = {
     "edge": (*_CONTACTS, "press", "release"),
     "settled": ("press",),
@@ -308,7 +327,8 @@ class Acts:
         flips = _flips(levels)
         keys = [("release", bit, (bit, False)) for bit in KEY_BITS if levels & bit]
         down = levels & n.KEYS
-        if not down or (self.full and not (down & n.PAID and down & OTHER_KEYS)):
+        # Without `full`, a paid that is down is held: what it holds must stand any other key.
+        if not down or down == n.PAID or (self.full and not (down & n.PAID and down & OTHER_KEYS)):
             keys += [
                 ("press", bit, (bit, True))
                 for bit in KEY_BITS
@@ -349,6 +369,8 @@ class Acts:
         if not down:
             acts += [Act("full", bit, levels, ((bit, True),)) for bit in (n.START, n.LEVER)]
         pairs = []
+        if down & n.PAID and down & OTHER_KEYS and not self.full:
+            return acts, pairs  # what two changes at once do to a hold shows without the other key
         for i in range(len(changes)):
             for j in range(i):
                 one, two = changes[j], changes[i]
@@ -371,6 +393,7 @@ class _Journal:
 
 
 _UNPACK = struct.Struct(record.BODY).unpack_from
+_PACK = struct.Struct(record.BODY).pack_into
 _UNPACK_X = struct.Struct("<I").unpack_from
 
 
@@ -406,6 +429,9 @@ class Rig:
         self.facts.board = settings.front_board
         self._lit = LAMP_MASK if settings.layout_lamps else 0
         self.motion = settings.motion and not settings.lever
+        self.first = FIRSTS[0]  # the first code of the FAULT to step from
+        self.faults = 0  # further codes latched there
+        self._record = bytearray(record.SIZE)
         self.restored = []  # states a cut during the last step leaves behind
         self.at_rest = False  # in the state to step from, nothing changes by itself
         self._rest = modules["core"]._REST
@@ -458,8 +484,8 @@ class Rig:
         s.round = ROUND
         s.repeat = REPEAT
         if fault:
-            s.fault = STAND_IN
-            s.faults = 1 << (STAND_IN - 1) | t[DOMED] << (n.F_DOME_OPENED - 1)
+            s.fault = self.first
+            s.faults = 1 << (self.first - 1) | self.faults | t[DOMED] << (n.F_DOME_OPENED - 1)
         else:
             s.fault = s.faults = 0
             if ph in _NOT_DISTURBED_YET:
@@ -532,7 +558,8 @@ class Rig:
         core._word = -1
         core._last = (NOW - 250) & 0x3FFFFFFF
         core._still = 0
-        # At rest, a change of keys or movement takes the short way, Core.touch(); NOW is before the deadline.
+        # At rest, a change of keys or movement takes the short way, Core.touch(), and a command has to wake
+        # the core; NOW is before the deadline.
         core._rest = self._rest if self.at_rest and act.kind in _CHANGES and not bolts.busy else 0
         core._due = 251 if core._rest else 0
         if core._rest and not (t[DICED] and (ph == n.PAYOUT or (fault and t[ORIGIN] == n.PAYOUT))):
@@ -550,16 +577,18 @@ class Rig:
         core.round._down_at[:] = [0] * 5
         for bolt in self.parts[5:]:
             bolt._starts = self._starts
-        s = core.state
-        s.phase, s.origin, s.flags = p[1:4]
-        s.round = ROUND
-        s.repeat = REPEAT
-        s.fault = s.faults = 0
-        if p[1] == n.FAULT:
-            s.fault = STAND_IN
-            s.faults = 1 << (STAND_IN - 1) | p[5] << (n.F_DOME_OPENED - 1)
-        s.die1, s.die2, s.die3 = DICE if p[4] or stale_dice(*p[1:4]) else (0, 0, 0)
-        s.changed = True
+        fault = self.first if p[1] == n.FAULT else 0
+        faults = 1 << (fault - 1) | p[5] << (n.F_DOME_OPENED - 1) if fault else 0
+        dice = DICE if p[4] or stale_dice(*p[1:4]) else (0, 0, 0)
+        # Of the record the state alone counts: the other numbers are none that load() could mistake for it.
+        _PACK(
+            self._record, 0, 0xE5, 99, p[1] | p[2] << 4, p[3], 98, 97, 96, 95, REPEAT, 94, ROUND, 93,
+            faults, fault, *dice, 92, 91,
+        )  # fmt: skip
+        core.state.load(self._record)
+        core.state.changed = True
+        wrote = (*p[1:4], REPEAT, ROUND, faults, fault, dice)
+        need(self.fields() == wrote, "SPEC 7", f"restored as {self.fields()}, written as {wrote}")
         self.queue.count = 0
         self.room = True
         core._pending = pending
@@ -626,8 +655,13 @@ class Rig:
         facts.causes = ()
         facts.told = before
         facts.seen = t[SEEN] | act.after & BOTH_OPEN | act.before & BOTH_OPEN
+        facts.ignored = t[IGNORED]
+        facts.hold = t[HOLD]
         facts.turned_on = t[TURNED]
         facts.turning_off = act.before & n.SERVICE and not act.after & n.SERVICE
+        facts.turning_on = act.after & n.SERVICE and not act.before & n.SERVICE
+        facts.cleared = False
+        facts.stuck = arg if kind == "stuck" else 0
         facts.pressed = act.pressed
         facts.pulses = t[PULSES]
         facts.begun = t[PULSES]
@@ -676,6 +710,10 @@ class Rig:
             broken("I6", f"bolts {core.driving:02x} are driven, {(t[TOLD] | held) ^ told:02x} have changed")
         pulses = 0
         if final[0] == n.SHAKING:
+            if kind in ("edge", "late"):
+                need((out ^ before) & n.AGITATOR, "SPEC 5, the shake", "an edge does not come")
+            elif kind == "settled" and t[PULSES] == 3:
+                need(act.pressed & n.LEVER, "SPEC 3", "settled, and still SHAKING", "expect phase=BETTING")
             pulses = self._count(t, act, s, out, before)
         self.restored = [restored(r) for r in records]
         return canonical(core, pulses, self.symmetric)
@@ -756,7 +794,7 @@ class Rig:
         self.core.agitator._edge = NOW
 
     def _late(self, t, arg):
-        self.core.agitator._edge = NOW - 20
+        self.core.agitator._edge = (NOW - 20) & 0x3FFFFFFF
 
     def _settled(self, t, arg):
         self.core.round._stroke_at = (NOW - self.settings.settle_ms) & 0x3FFFFFFF
@@ -824,7 +862,7 @@ class Rig:
         rules.check_outputs(s0, out, core.outputs, dome, facts_restored(facts), False)
         act = Act("judge", None, levels)
         inputs.levels = levels
-        core.round._seen = seen
+        core.round._seen |= seen  # a round that begins has seen nothing
         core.scan((NOW - 5) & 0x3FFFFFFF, act.word)
         need(not core.round.judged, "SPEC 7", "judged before the contacts have settled")
         need(not core.outputs & (n.DRIVE | n.FRONT_BOARD), "SPEC 7", "driven before the state is judged")
@@ -846,9 +884,9 @@ class Rig:
         facts.fired = "judge"
         facts.causes = tuple(code for code in range(1, 18) if pending >> (code - 1) & 1)
         facts.told = told
-        facts.seen = seen
-        facts.turned_on = False
-        facts.turning_off = False
+        facts.seen = seen | levels & BOTH_OPEN
+        facts.ignored = facts.hold = facts.stuck = 0
+        facts.turned_on = facts.turning_off = facts.turning_on = facts.cleared = False
         facts.pressed = 0
         facts.pulses = facts.begun = 0
         facts.room = True
@@ -1095,6 +1133,7 @@ def search(
     everything = combinations(full)
     transitions = 0
     accidents = {}
+    cleared = set()  # where every first code has been tried, and what came of it
     soon: collections.deque[int] = collections.deque((0,))
     later: collections.deque[int] = collections.deque()
 
@@ -1119,6 +1158,7 @@ def search(
             t = order[at]
             if t[0] == -1:
                 for i, one in enumerate(everything):
+                    rig.first = FIRSTS[(at + i) % len(FIRSTS)]
                     act = Act("judge", one, one[0])
                     reach(rig.judge(t, one), at, act, True)
                     transitions += 1
@@ -1154,6 +1194,7 @@ def search(
                     t[LEVELS] & _PLACE,
                 )
                 rig.at_rest = False
+                rig.first = FIRSTS[at % len(FIRSTS)]
                 done = accidents.get(place)
                 if done is None:
                     done = accidents[place] = set()
@@ -1172,6 +1213,19 @@ def search(
                     transitions += 1
                     for p in rig.restored:
                         reach(p, at, act, False)
+                    where = None
+                    if t[PHASE] == n.FAULT and not speakable and _clears(act, t):
+                        covers = t[LEVELS] & (n.COVER | n.DOME)
+                        where = act.kind, new[PHASE], t[ORIGIN], t[FLAGS], t[DOMED], covers
+                    if where and where not in cleared:
+                        cleared.add(where)
+                        first = rig.first
+                        for rig.first, rig.faults in _latched(t):
+                            reach(rig.step(t, act), at, act, legal)
+                            transitions += 1
+                            for p in rig.restored:
+                                reach(p, at, act, False)
+                        rig.first, rig.faults = first, 0
                     if t[TOLD] != new[TOLD] and not speakable:
                         # The same with no budget left: a release waits, or another still has.
                         up = new[TOLD] & ~t[TOLD]
@@ -1198,11 +1252,11 @@ def search(
         if mutant is None:
             raise
     if not found.violation and not (soon or later):
-        found.dead = _dead_ends(order, sources, targets)
+        goal, found.dead = _dead_ends(order, sources, targets)
         if found.dead:
             dead = found.dead[0]
             found.violation = Violation(
-                "no dead end", f"no legal way back to IDLE from {order[dead]}", ["expect phase=IDLE"]
+                "no dead end", f"no legal way to {goal} from {order[dead]}", ["expect phase=" + goal]
             )
             found.path = tuple(_path(dead, order, parents)) + ((order[dead], Act("idle", None, 0)),)
     found.transitions = transitions
@@ -1225,7 +1279,8 @@ def _applies(act, t, rig):
     if kind == "hold":
         return t[HOLD]
     if kind == "stuck":
-        return not (act.arg == n.PAID and t[HOLD])  # a hold ends after 800 ms, long before 10 s
+        # A hold ends after 800 ms, long before 10 s; without `full`, any other key came down later still.
+        return not t[HOLD] or (not rig.symmetric and act.arg != n.PAID)
     if kind in ("edge", "late"):
         return t[STAGE]
     if kind in ("settled", "unlocked"):
@@ -1245,6 +1300,26 @@ def _applies(act, t, rig):
     return True
 
 
+def _clears(act, t):
+    """Does `act` ask to clear the fault of live state `t`?"""
+    return act.arg == "clear" if act.kind == "host" else act.kind == "service" and t[TURNED] and not act.arg
+
+
+def _latched(t):
+    """Return every (first code, further codes) that the FAULT of live state `t` may have: alone, with all."""
+    found = []
+    for first in CODES:
+        for others in (0, (1 << CODES[-1]) - 1):
+            faults = 1 << (first - 1) | others
+            if faults & DISTURBING and t[ORIGIN] == n.CLOSED and not t[FLAGS] & FLAG_DISTURBED:
+                continue
+            # A dome that was off before a fault from IDLE is no cause of its own: what `t` says of it stands.
+            if faults & DOME_OPENED and t[ORIGIN] == n.IDLE and not t[LEVELS] & n.DOME and not t[DOMED]:
+                continue
+            found.append((first, others))
+    return found
+
+
 def _cut(t):
     return restored(
         (t[PHASE], t[ORIGIN], t[FLAGS], 0, 0, t[DOMED] << (n.F_DOME_OPENED - 1), 0, (t[DICED], 0, 0))
@@ -1261,22 +1336,41 @@ def _path(at, order, parents):
 
 
 def _dead_ends(order, sources, targets):
-    """Return the live states from which no legal way leads back to IDLE."""
+    """Return (phase, live states from which no legal way leads there): back to IDLE from everywhere; to
+    BETTING from IDLE, and from VOID, where the bets must stand on the whole way.
+    """
     back = [[] for _ in order]
     for source, target in zip(sources, targets, strict=True):
         back[target].append(source)
-    good = bytearray(len(order))
-    todo = [
-        i for i, t in enumerate(order) if t[0] != -1 and t[PHASE] == n.IDLE and not t[FLAGS] & FLAG_SERVICE
-    ]
-    for i in todo:
-        good[i] = 1
+    live = [i for i, t in enumerate(order) if t[0] != -1]
+    home = {i for i in live if order[i][PHASE] == n.IDLE and not order[i][FLAGS] & FLAG_SERVICE}
+    betting = {i for i in live if order[i][PHASE] == n.BETTING}
+    void = {i for i in live if order[i][FLAGS] & FLAG_BETS and order[i][PHASE] in _REPEATING}
+    for goal, goals, begin, within in (
+        ("IDLE", home, live, None),
+        ("BETTING", betting, home, None),
+        ("BETTING", betting, [i for i in live if order[i][PHASE] == n.VOID], void),
+    ):
+        good = _leading(back, goals, within)
+        dead = [i for i in begin if i not in good]
+        if dead:
+            return goal, sorted(dead)
+    return None, ()
+
+
+_REPEATING = (n.VOID, n.COVERED, n.SHAKING)
+
+
+def _leading(back, goals, within):
+    """Return the states with a way to one of `goals`; within: the only ones it may pass, None: any."""
+    good = set(goals)
+    todo = list(goals)
     while todo:
         for source in back[todo.pop()]:
-            if not good[source]:
-                good[source] = 1
+            if source not in good and (within is None or source in within):
+                good.add(source)
                 todo.append(source)
-    return [i for i, t in enumerate(order) if t[0] != -1 and not good[i]]
+    return good
 
 
 # -- The command line ---------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def main(argv=None):
     from shaker.names import PHASES
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--full", action="store_true", help="all settings, all pairs of changes, no symmetry")
+    parser.add_argument("--full", action="store_true", help="six builds, all pairs of changes, no symmetry")
     parser.add_argument("--scenario-out", metavar="DIR", type=pathlib.Path, help="where scenarios go")
     args = parser.parse_args(argv)
     started = time.perf_counter()

@@ -184,6 +184,29 @@ ROUND = (
         "            self._holding(now, levels, ~inputs.counting)\n\n    def see",
         "            pass\n\n    def see",
     ),
+    # what the round should remember is forgotten, or kept too long
+    ("        self._take(T_VOID)", "        self._seen = 0\n        self._take(T_VOID)"),
+    (
+        "                self._take(T_COVER_VOID)",
+        "                self._seen = 0\n                self._take(T_COVER_VOID)",
+    ),
+    ("        first = s.fault\n", "        first = s.fault\n        self._seen = 0\n"),
+    (
+        "            self._turned_on = False\n        s.pack_faults()",
+        "        self._turned_on = False\n        s.pack_faults()",
+    ),
+    ("self._ignored &= ~toggled | levels", "self._ignored = 0"),
+    ("            self._turned_on = True", "            self._turned_on = not self.cause_present(levels)"),
+    (
+        "        if toggled & _VOID_KEY:\n",
+        "        if not toggled & _PAID:\n            self._hold = 0\n        if toggled & _VOID_KEY:\n",
+    ),
+    # a fault of one code clears as no other
+    ("s.phase = self._resume()", "s.phase = _IDLE if first == 12 else self._resume()"),
+    ("s.phase = self._resume()", "s.phase = _IDLE if first in (14, 17) else self._resume()"),
+    ("            if s.origin == _PAYOUT:\n", "            if s.origin == _PAYOUT and s.fault != 10:\n"),
+    # three strokes that open no bets
+    ("and ticks_diff(now, self._shake_at) >= self._bolt_ms", "and False"),
 )
 
 CORE = (
@@ -192,6 +215,13 @@ CORE = (
         "        if self._waiting != self._queue.count:\n            self._act(",
         "        if False:\n            self._act(",
     ),
+)
+
+DEVICE = (("        core.wake()\n        if why", "        if why"),)
+
+STATE = (
+    ("        self.repeat = values[8]\n", ""),
+    ("self.fault, self.die1, self.die2, self.die3 = values[13:17]", "self.fault = values[13]"),
 )
 
 _AGITATOR = (
@@ -243,6 +273,8 @@ ALL = tuple(
         ("bolts", _BOLTS),
         ("core", CORE),
         ("inputs", INPUTS),
+        ("device", DEVICE),
+        ("state", STATE),
     )
     for old, new in rows
 )

@@ -81,9 +81,12 @@ class Facts:
         "board",
         "boot",
         "causes",
+        "cleared",
         "command",
         "driving",
         "fired",
+        "hold",
+        "ignored",
         "judging",
         "levels",
         "lever",
@@ -92,9 +95,11 @@ class Facts:
         "pulses",
         "room",
         "seen",
+        "stuck",
         "told",
         "turned_on",
         "turning_off",
+        "turning_on",
     )
 
 
@@ -193,6 +198,7 @@ def check_records(s, records, facts, levels, done=False):
             _expect(s, record, "A3.3, bets stand", ph=n.VOID if s[FL] & FLAG_BETS else n.IDLE)
         elif ev == n.EV_SHAKE_START:
             _check_start(s, facts, levels)
+            facts.seen = 0
             again = bool(s[FL] & FLAG_BETS)
             _expect(
                 s,
@@ -320,6 +326,7 @@ def check_records(s, records, facts, levels, done=False):
             else:
                 need(s[FS] == bit and s[F1] == a, "SPEC 6", "a fault went without an event")
                 _expect(s, record, "SPEC 3, FAULT resumes", ph=resumes(s), or_=n.IDLE, fs=0, f1=0)
+                facts.cleared = True
         elif ev == n.EV_RECOVERED:
             need(facts.judging and a == ph, "SPEC 7", "recovered without a restart")
             after = ph
@@ -398,22 +405,43 @@ def check_duties(s0, s, records, facts, levels, core_round):
         broken("A4", "covered-unpaid does not follow the cover", "expect event " + word)
     if not due and s[FL] & FLAG_COVERED_UNPAID:
         broken("A4", "covered-unpaid without a payout")
-    if n.EV_SHAKE_START in kinds:
-        if core_round._seen:
-            broken("latch-not-seen-open", "what was seen open before a shake counts for the next")
-    elif core_round._seen & ~facts.seen and facts.fired != "window":
-        broken("latch-not-seen-open", "a latch counts as seen open that was not")
-    if core_round._ignored & ~levels:
-        broken("SPEC 3, keys", "a released key is still ignored")
-    if core_round._hold:
-        held = levels & n.PAID and not core_round._ignored & n.PAID
-        if not held or not (
-            (ph == n.PAYOUT and not levels & n.COVER) or (ph == n.VOID and levels & n.SERVICE)
-        ):
-            broken("A4, all 800 ms", "the hold goes on where it may not")
+    _check_memory(s0, s, facts, levels, core_round)
     if records or facts.pressed or facts.turning_off or facts.judging or facts.fired in ("hold", "stuck"):
         events = {(r[8], r[9]) for r in records if r[8] != n.EV_REFUSED or r[10] != n.WHY_TOO_FEW}
         _check_keys(s0, s, events, kinds, facts, levels, core_round)
+
+
+def _check_memory(s0, s, facts, levels, core_round):
+    """Ask that the round remembers what it must and nothing else. `facts` has what it was right to remember
+    before this scan, because each scan before was asked the same.
+    """
+    if core_round._seen != facts.seen:
+        need(not facts.seen & ~core_round._seen, "latch-not-seen-open", "a latch seen open is forgotten")
+        broken("latch-not-seen-open", "a latch counts as seen open that was not")
+    ignored = facts.ignored & levels | facts.stuck
+    if facts.cleared or facts.judging:
+        ignored |= levels & n.KEYS
+    if core_round._ignored != ignored:
+        need(not ignored & ~core_round._ignored, "SPEC 3, keys", "a key counts that is to be released first")
+        broken("SPEC 3, keys", "a key is ignored that counts")
+    hold = 0
+    if levels & n.PAID and not ignored & n.PAID:
+        if s[PH] == n.PAYOUT and not levels & n.COVER:
+            hold = 1
+        elif s[PH] == n.VOID and levels & n.SERVICE:
+            hold = 2
+        if not facts.pressed & n.PAID and (facts.hold != hold or facts.fired == "hold"):
+            hold = 0
+    if core_round._hold != hold:
+        need(not hold, "A4, all 800 ms", "a hold is forgotten", "wait 900", "expect phase=IDLE")
+        broken("A4, all 800 ms", "the hold goes on where it may not")
+    if s[PH] == n.FAULT and levels & n.SERVICE:
+        since = s0[PH] == n.FAULT and not facts.cleared
+        turned = facts.turning_on or (since and facts.turned_on)
+        # A fault and a turn of the key in one scan may have come in either order.
+        if (since or not facts.turning_on) and bool(core_round._turned_on) != bool(turned):
+            need(not turned, "SPEC 3, FAULT", "the service key was turned on, and that is forgotten")
+            broken("SPEC 3, FAULT", "nobody turned the service key on since the fault")
 
 
 def _check_keys(s0, s, events, kinds, facts, levels, core_round):

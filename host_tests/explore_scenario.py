@@ -59,7 +59,8 @@ def _value(value):
 class _Writer:
     def __init__(self, config):
         self.lines = []
-        self.down = None  # the key that is pressed
+        self.down = []  # the keys that are pressed
+        self.held = False  # paid is one of them, and counts: else the search knows of one key only
         self.latch = {"a": "open", "b": "open"}
         self.inputs = {"cover": "off", "dome": "closed", "service": "off"}
         self.swapped = False  # the search may have exchanged the latches
@@ -83,6 +84,7 @@ class _Writer:
 
     def step(self, state, act):
         kind = act.kind
+        self.held = state[0] != -1 and state[exploration.HOLD] != 0
         handler = getattr(self, "_" + kind, None)
         if handler is None:
             self.lines.append(f"# {kind} {act.arg or ''}: no scenario can do this")
@@ -103,13 +105,18 @@ class _Writer:
         elif kind in _ON:
             self.set(kind, _ON[kind] if arg else _OFF[kind], 50 if arg else 40)
         elif kind == "press":
-            self.down = _NAMES[arg]
-            self.lines.append(f"set {self.down}=pressed")
+            self.down.append(_NAMES[arg])
+            self.lines.append(f"set {_NAMES[arg]}=pressed")
             self.wait(40)
-        elif kind == "release" and self.down:
-            self.lines.append(f"set {self.down}=released")
-            self.wait(40)
-            self.down = None
+        elif kind == "release":
+            gone = [key for key in self.down if not self.held or (key == "paid") == (arg == n.PAID)]
+            self._release_all(gone)
+            if gone:
+                self.wait(40)
+
+    def _release_all(self, keys):
+        self.lines += [f"set {key}=released" for key in keys]
+        self.down = [key for key in self.down if key not in keys]
 
     def _idle(self, state, act):
         self.wait(10)
@@ -228,13 +235,11 @@ class _Writer:
             if self.inputs[name] != value:
                 self.inputs[name] = value
                 self.lines.append(f"set {name}={value}")
-        if self.down:
-            self.lines.append(f"set {self.down}=released")
-            self.down = None
+        self._release_all(self.down)
         for bit in exploration.KEY_BITS:
             if levels & bit:
-                self.down = _NAMES[bit]
-                self.lines.append(f"set {self.down}=pressed")
+                self.down.append(_NAMES[bit])
+                self.lines.append(f"set {_NAMES[bit]}=pressed")
         if any(line == "power off" for line in self.lines[-20:]):
             self.lines.append("power on")
             self.wait(1500)

@@ -18,6 +18,7 @@ import explore_walk
 import play
 import scenario
 from shaker import names as n
+from shaker.record import FLAG_BETS
 
 SPAWN = multiprocessing.get_context("spawn")
 HERE = pathlib.Path(__file__).resolve().parent
@@ -57,6 +58,57 @@ def test_the_search_visits_faults_from_every_phase_and_every_key_and_latch(reach
 )
 def test_the_parts_are_what_the_search_takes_them_for(part):
     assert getattr(explore_parts, part)(exploration.load())
+
+
+def _live(phase, flags=0):
+    return (0, phase, n.IDLE, flags)
+
+
+WAYS = {
+    "idle": _live(n.IDLE),
+    "covered": _live(n.COVERED),
+    "shaking": _live(n.SHAKING),
+    "betting": _live(n.BETTING, FLAG_BETS),
+    "void": _live(n.VOID, FLAG_BETS),
+    "covered again": _live(n.COVERED, FLAG_BETS),
+    "shaking again": _live(n.SHAKING, FLAG_BETS),
+}
+ROUNDS = (
+    "idle covered",
+    "covered shaking",
+    "shaking idle",  # opened in the shake
+    "shaking betting",
+    "betting void",
+    "void idle",  # abandoned
+    "void covered again",
+    "covered again shaking again",
+    "shaking again void",
+    "shaking again betting",
+)
+
+
+@pytest.mark.parametrize(
+    ("without", "goal", "dead"),
+    [
+        (None, None, []),
+        ("void idle", "IDLE", list(WAYS)[3:]),
+        ("idle covered", "BETTING", ["idle"]),
+        ("shaking betting", "BETTING", ["idle"]),
+        ("void covered again", "BETTING", ["void"]),
+        ("shaking again betting", "BETTING", ["void"]),
+    ],
+)
+def test_a_table_that_refuses_every_shake_is_a_dead_end(without, goal, dead):
+    """From VOID giving the round up is no way to the bets that stand."""
+    names = list(WAYS)
+    ways = [
+        (names.index(a), names.index(b))
+        for a in names
+        for b in names
+        if f"{a} {b}" in ROUNDS and f"{a} {b}" != without
+    ]
+    found = exploration._dead_ends(list(WAYS.values()), *zip(*ways, strict=True))
+    assert (found[0], [names[i] for i in found[1]]) == (goal, dead)
 
 
 # -- The abstraction ------------------------------------------------------------------------------------
@@ -181,6 +233,11 @@ SEEDED = {
         "round",
         "elif found == _BETTING and levels & _COVERING != _COVERING:",
         "elif False:",
+    ),
+    "another key ends the hold of paid": (
+        "round",
+        "        if toggled & _VOID_KEY:\n",
+        "        if not toggled & _PAID:\n            self._hold = 0\n        if toggled & _VOID_KEY:\n",
     ),
 }
 

@@ -1161,10 +1161,10 @@ STRIKES = {
 DISTURBING = ("dome-opened", "agitator-runaway", "shaken-late")
 
 
-def resumed(code, phase, bets):
+def resumed(code, phase, bets, disturbed=False):
     if phase == "PAYOUT":
         return "PAYOUT"
-    if phase == "CLOSED" and code not in DISTURBING:
+    if phase == "CLOSED" and code not in DISTURBING and not disturbed:
         return "CLOSED"
     return "VOID" if bets else "IDLE"
 
@@ -1214,6 +1214,29 @@ def test_a_fault_latches_is_safe_and_resumes_where_it_must(code, phase, strike, 
         assert rig.phase == after and said == ["clear " + code]
     assert rig.fault == "none" and rig.state.faults == 0 and not rig.on("alarm")
     assert (rig.state.round, rig.state.repeat) == number
+
+
+@pytest.mark.parametrize("by", ["key", "host"])
+@pytest.mark.parametrize("origin", ALL)
+@pytest.mark.parametrize("code", names.FAULTS[1:])
+def test_a_fault_of_any_code_resumes_where_it_must(code, origin, by):
+    """Also those that no hand on the table makes; with every flag, whether play leads there or not."""
+    rig = Rig()
+    rig.set(cover="on")
+    rig.run(100)
+    for bets in (False, True):
+        for disturbed in (False, True):
+            rig.state.phase = names.PHASES.index(origin)
+            rig.state.flags = BETS * bets | record.FLAG_DISTURBED * disturbed
+            rig.core.round.fault(names.FAULTS.index(code))
+            rig.core.wake()
+            if by == "key":
+                rig.turn_service()
+            else:
+                assert rig.device.command("clear") is None
+            rig.drain()
+            cleared = rig.last("clear")
+            assert (cleared.phase, cleared.origin) == (resumed(code, origin, bets, disturbed), "IDLE")
 
 
 def test_the_number_of_an_aborted_first_shake_is_not_used_again():
