@@ -9,7 +9,7 @@ import sys
 from croupier import Game
 from flash import PowerCut
 from hostile import HEAD
-from shaker import names
+from shaker import names, record
 from shaker.events import Queue
 from shaker.journal import Journal
 from shaker.state import State
@@ -135,26 +135,26 @@ def a_key_held_over_a_slow_start_is_stuck(game):
     game.need(game.value("phase") == "BETTING" and said(game, "key-stuck"), "the bell was pressed")
 
 
-def _unread(game):
+def unread(files, phase=names.VOID):
     """Leave a journal that the host has not read, so full that only what changes the state is kept."""
-
-    def act(files):
-        journal = Journal(files, 7)
-        journal.open()
-        journal.required = True
-        queue = Queue()
-        state = State()
-        state.boot, state.round, state.phase, state.flags = journal.boot, 100, names.VOID, 1
-        queue.put(state, 70, 0, names.EV_BOOT)
-        while journal.last < 256 * 7 + 5:
-            while queue.count < 20:
-                queue.put(state, 70, 0, names.EV_TIME, 0, 0, 5)
-            journal.append(queue)
-
-    game.table.storage.service(act)
+    journal = Journal(files, 7)
+    journal.open()
+    journal.required = True
+    queue = Queue()
+    state = State()
+    state.boot, state.round, state.phase = journal.boot, 100, phase
+    state.flags = record.FLAG_BETS if phase == names.VOID else 0
+    queue.put(state, 70, 0, names.EV_BOOT)
+    while journal.last < 256 * 7 + 5:
+        while queue.count < 20:
+            queue.put(state, 70, 0, names.EV_TIME, 0, 0, 5)
+        journal.append(queue)
 
 
-@case({"actuation": "lever", "host": "required", "link": "absent"}, _unread)
+@case(
+    {"actuation": "lever", "host": "required", "link": "absent"},
+    lambda game: game.table.storage.service(unread),
+)
 def a_shake_that_ends_is_kept_by_a_journal_that_is_full(game):
     yield 500
     yield from game.uncover()

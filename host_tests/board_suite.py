@@ -932,9 +932,18 @@ def mp_check_a_scan_allocates_nothing():
     try:
         board.write(ON, 0)
         board.safe()
+        board.write(names.COVER_LOCK, names.COVER_LOCK)
+        board.sleep_ms(320 - world.now % 20)  # RMT is done with the pulse before
+        board.write(ON | names.COVER_LOCK, names.COVER_LOCK)
+        late = world.servo_left(pins.OUTPUTS[2])
+        board.write(ON | names.COVER_LOCK, 0)  # its drive ends in the pulse, and in a servo's pulse
+        later = world.servo_left(pins.OUTPUTS[2])
+        board.sleep_ms(5)
+        board.write(ON | names.COVER_LOCK, 0)
+        board.safe()
     finally:
         heap_unlock()
-    assert off(world)
+    assert off(world) and late and later
 
 
 class Chip:

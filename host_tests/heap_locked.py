@@ -1,10 +1,11 @@
 """Plays rounds with every scan under micropython.heap_lock(): a scan that allocates ends in MemoryError.
 
-Runs on a real MicroPython interpreter; prints "<build> <what>: <scans that allocated>". Must be fed to it
-whole; the queue is drained between scans, outside the lock.
+Runs on a real MicroPython interpreter; prints "<build> <what>: 0", or 1 and where it was when one did. Must
+be fed to it whole; the queue is drained between scans, outside the lock. Stdin: what to play, all by default.
 """
 
 import gc
+import sys
 
 import micropython
 
@@ -16,8 +17,7 @@ from shaker.ticks import fold
 class LockedRig(Rig):
     """A rig whose core scans with the heap locked."""
 
-    allocated = 0
-    scans = 0
+    full = False  # nothing leaves the queue
 
     def scan(self, late=0):
         core = self.core
@@ -30,11 +30,10 @@ class LockedRig(Rig):
         micropython.heap_lock()
         try:
             core.scan(now, word)
-        except MemoryError:
-            self.allocated += 1
-        micropython.heap_unlock()
-        self.scans += 1
-        self.drain()
+        finally:
+            micropython.heap_unlock()
+        if not self.full:
+            self.drain()
 
 
 class CountedRig(Rig):
@@ -78,28 +77,80 @@ def whole_round(rig):
     rig.run(700)
 
 
+PHASES = ("IDLE", "COVERED", "SHAKING", "BETTING", "CLOSED", "PAYOUT", "VOID", "FAULT")
+# Of a shake with the default times: the lock travels, first pulse, first gap, the dice settle.
+STAGES = ((1, 200), (2, 650), (3, 950), (4, 2200))
+
+
+def reach(rig, phase):
+    """Go to `phase`; a FAULT is out of BETTING, its cause gone."""
+    if phase != "FAULT":
+        rig.go(phase)
+        return
+    rig.go("BETTING")
+    rig.set(latch_b="open")
+    rig.run(50)
+    rig.set(latch_b="closed")
+    rig.run(100)
+
+
+def everywhere(rig):
+    """Yield (name, a rig just there) again and again: in every phase, and at every stage of a shake."""
+    lever = rig.settings.lever
+    for phase in PHASES:
+        yield phase, lambda phase=phase: _at(lever, phase)
+    for stage, ms in STAGES:
+        yield "SHAKING", lambda stage=stage, ms=ms: _shaking(lever, stage, ms)
+
+
+def _at(lever, phase):
+    rig = LockedRig(lever=lever)
+    reach(rig, phase)
+    return rig
+
+
+def _shaking(lever, stage, ms):
+    rig = LockedRig(lever=lever)
+    rig.cover_up()
+    rig.press("lever" if lever else "start", 30)
+    rig.until("SHAKING")
+    if lever:  # that many strokes, and the third settles
+        for _ in range(min(stage, 3) - 1):
+            rig.press("lever", 30)
+        return rig
+    begun = rig.now
+    while rig.now < begun + ms:
+        rig.scan()
+    if rig.core.agitator._stage != stage:
+        raise ValueError("another stage of the shake")
+    return rig
+
+
 def keys(rig):
-    """Every key in every phase."""
-    for phase in ("IDLE", "COVERED", "SHAKING", "BETTING", "CLOSED", "PAYOUT", "VOID"):
-        other = LockedRig(lever=rig.settings.lever)
-        other.go(phase)
+    """Every key in every phase and at every stage of a shake."""
+    for phase, there in everywhere(rig):
+        for key in ("start", "lever", "bell", "void", "paid"):
+            other = there()
+            if other.phase != phase:
+                raise ValueError("%s, not %s" % (other.phase, phase))
+            other.press(key)
+            other.run(300)
+        other = there()
         for key in ("start", "lever", "bell", "void", "paid"):
             other.press(key)
+        other.turn_service()
         other.run(3000)
-        rig.allocated += other.allocated
-        rig.scans += other.scans
 
 
 def faults(rig):
-    """Every fault a table can cause, in every phase, and its clear."""
+    """Every fault a table can cause, in every phase and at every stage of a shake, and its clear."""
     strikes = (
         ("latch_a", "open"), ("latch_b", "open"), ("cover", "off"), ("dome", "open"), ("latch_a", "invalid"),
         ("latch_b", "invalid"), ("motion", "moving"), ("lever", "pressed"),
     )  # fmt: skip
-    for phase in ("IDLE", "COVERED", "SHAKING", "BETTING", "CLOSED", "PAYOUT", "VOID"):
+    for _, there in everywhere(rig):
         for name, value in strikes:
-            other = LockedRig(lever=rig.settings.lever)
-            other.go(phase)
+            other = there()
             before = other.word
             other.set(**{name: value})
             other.run(400)
@@ -107,15 +158,12 @@ def faults(rig):
             other.pinned = None
             other.run(500)
             other.turn_service()
-            rig.allocated += other.allocated
-            rig.scans += other.scans
     for motor in ("dead", "runaway"):
         other = LockedRig(lever=rig.settings.lever)
         other.motor = motor
         other.cover_up()
         other.press("start")
         other.run(4000)
-        rig.allocated += other.allocated
 
 
 def alarm(rig):
@@ -164,11 +212,70 @@ def restart(rig):
             other.set(cover=cover, paid="pressed")
             other.core.fault_at_boot(names.F_RESTART_STORM)
             other.run(1500)
-            rig.allocated += other.allocated
+
+
+def unlocked(rig):
+    """A restart with the dome off: its lock waits for it, as long as that may take."""
+    other = LockedRig(lever=rig.settings.lever, rest=0)
+    other.set(dome="open")
+    other.run(2000)
+    if not other.core.bolts._owed_drive:
+        raise ValueError("nothing waits for the dome")
+    other.set(dome="closed")
+    other.run(1000)
+
+
+def budget(rig):
+    """A release that waits for its bolt's budget; shakes refused while it does, and for want of a drive."""
+    for spent in ("_bar", "_lock"):
+        other = LockedRig(lever=rig.settings.lever, bolt_ms=2000)
+        start = "lever" if rig.settings.lever else "start"
+        other.go("PAYOUT" if spent == "_bar" else "COVERED")
+        bolt = getattr(other.core.bolts, spent)
+        for _ in range(bolt._size):
+            bolt.drive(fold(other.clock + other.now))
+            other.run(2500)
+        if spent == "_bar":
+            other.press("paid", 1000)
+            other.run(200)
+            if not bolt._waiting:
+                raise ValueError("the bar does not wait")
+            other.cover_up()
+            other.until("COVERED")
+        other.press(start)
+        said = other.said()[-1]
+        if said != "refused %s not-covered" % start:
+            raise ValueError(said)
+        other.run(60000)
+
+
+def full(rig):
+    """A journal that has no room for a round, and a queue that has none for what is minor."""
+    rig.cover_up()
+    rig.has_room = False
+    start = "lever" if rig.settings.lever else "start"
+    rig.press(start)
+    if rig.said()[-1] != "refused %s journal-full" % start:
+        raise ValueError("it is not refused")
+    rig.full = True
+    for _ in range(45):
+        rig.press("bell", 30)
+    if not rig.queue.dropped:
+        raise ValueError("nothing was dropped")
+    rig.full = False
+    rig.run(100)
 
 
 def late(rig):
-    """A scan that is late, and a clock that stands."""
+    """A scan that is late, at the edge of a pulse too, and a clock that stands."""
+    for ms in (15, 100):
+        rig.go("SHAKING")
+        while rig.phase == "SHAKING":
+            at_edge = not rig.settings.lever and rig.core.agitator.left(fold(rig.clock + rig.now), 0) == 5
+            rig.scan(ms if at_edge else 0)
+        rig.press("bell")
+        rig.uncover()
+        rig.press("paid", 1000)
     rig.go("SHAKING")
     rig.run(800)
     rig.scan(1900)
@@ -196,7 +303,6 @@ def host(rig):
         for command in ("clear", "abandon", "paid", "void", "abandon"):
             other.device.command(command)
             other.run(50)
-        rig.allocated += other.allocated
 
 
 def long(rig):
@@ -207,19 +313,28 @@ def long(rig):
 
 
 def main():
-    """Play all of it in both builds."""
+    """Play all of it, or what is asked for, in both builds."""
+    wanted = sys.stdin.read().split()
     for lever in (False, True):
         for what, play in (
             ("round", whole_round), ("keys", keys), ("faults", faults), ("alarm", alarm),
             ("service", service), ("restart", restart), ("late", late), ("stuck", stuck),
-            ("host", host), ("long", long),
+            ("host", host), ("long", long), ("unlocked", unlocked), ("budget", budget), ("full", full),
         ):  # fmt: skip
+            if wanted and what not in wanted:
+                continue
             gc.collect()
-            rig = LockedRig(lever=lever, clock=0 if what == "long" else (1 << 30) - 4000)
-            play(rig)
-            print("%s %s: %d" % ("lever" if lever else "electronic", what, rig.allocated))
+            allocated = 0
+            try:
+                play(LockedRig(lever=lever, clock=0 if what == "long" else (1 << 30) - 4000))
+            except MemoryError as error:
+                allocated = 1
+                sys.print_exception(error)
+            print("%s %s: %d" % ("lever" if lever else "electronic", what, allocated))
     for lever in (False, True):
         for what, play in (("round", whole_round), ("alarm", alarm), ("service", service)):
+            if wanted:
+                continue
             rig = CountedRig(lever=lever, clock=(1 << 30) - 4000)
             play(rig)
             print("%s %s, counted: %d" % ("lever" if lever else "electronic", what, rig.allocated))

@@ -4,6 +4,8 @@ The table runs in a thread of its own and stops wherever it wants to know what h
 example ends up, shrunk, in build/failures/ as a scenario file: `make scenario FILES=…` plays it as far as
 the language goes, walks.py with everything in it.
 
+A run counts what it came by, and fails when that is too little: a table that only boots proves nothing.
+
 On CPython: PROGRAM EXAMPLES STEPS RECORD [random], RECORD the name of that file.
 """
 
@@ -26,10 +28,21 @@ from hypothesis.stateful import (
 import scenario
 import walks
 from invariants import Broken
+from shaker import names
 from table import Failed
 
 FAILURES = pathlib.Path(__file__).resolve().parent.parent / "build" / "failures"
 _WAIT_S = 600
+_BOOT_MS = 1500  # a supply is not touched before the table has come to rest
+_TRIES = 30  # things a croupier does until the phase in which an example begins
+_FEW = 8  # and to the phase where something is to be tried
+_SHAKEN = 80  # percent of the examples in which a shake begins
+
+# Where each signed command means something; an acknowledgement is the host's own.
+WHERE = {
+    "result dice=1,4,6": "PAYOUT", "void": "PAYOUT", "paid": "PAYOUT", "clear": "FAULT", "abandon": "VOID",
+    "time at=1893456000": "BETTING", "reboot": "IDLE",
+}  # fmt: skip
 
 
 class Live:
@@ -69,11 +82,40 @@ class Live:
             raise self.error
 
 
+class Seen:
+    """What the examples of a run came by."""
+
+    def __init__(self):
+        self.examples = 0
+        self.shaken = 0
+        self.phases: set = set()
+        self.sent: set = set()
+        self.repeated: set = set()
+
+    def add(self, walk):
+        """Count an example that has done what it will."""
+        self.examples += 1
+        self.shaken += "SHAKING" in walk.watch.seen_phases
+        self.phases |= walk.watch.seen_phases
+        self.sent |= set(walk.signed)
+        self.repeated |= walk.repeated
+
+    def missing(self):
+        """Return what a run of any length must have come by and did not, in words."""
+        found = [f"phase {name}" for name in names.PHASES if name not in self.phases]
+        found += [f"{cmd} sent" for cmd in walks.SIGNED if cmd not in self.sent]
+        found += [f"{cmd} said again" for cmd in walks.SIGNED if cmd not in self.repeated]
+        if self.shaken * 100 < _SHAKEN * self.examples:
+            found.append(f"{_SHAKEN} % shaken")
+        return found
+
+
 class Machine(RuleBasedStateMachine):
     """One table and everything that can happen to it."""
 
     program = ""
     record = "stateful"
+    seen = Seen()
 
     @initialize(
         clock=st.sampled_from(walks.CLOCKS),
@@ -81,13 +123,48 @@ class Machine(RuleBasedStateMachine):
         front=st.booleans(),
         bolt=st.sampled_from((600, 200, 2000)),
         link=st.sampled_from(("present", "present", "absent")),
+        rounds=st.integers(0, 1),
+        phase=st.sampled_from(names.PHASES),
+        ms=st.integers(0, 2000),
+        commands=st.lists(st.sampled_from(sorted(WHERE)), min_size=1, max_size=3),
     )
-    def begin(self, clock, lever, front, bolt, link):
+    def begin(self, clock, lever, front, bolt, link, rounds, phase, ms, commands):
         options = {"clock": str(clock), "bolt_ms": str(bolt), "link": link}
         options["actuation"] = "lever" if lever else "electronic"
         options["front_board"] = "true" if front else "false"
         self.live = Live(self.program, options)
         self.over = False
+        self.by_the_host(commands, True)
+        self.play_to(phase, rounds, _TRIES)
+        if phase == "SHAKING":
+            self.say(f"wait {ms}")
+
+    def play_to(self, phase, rounds, tries=_FEW):
+        """Play as the croupier, `rounds` whole rounds and on to `phase`; give up where it does not go on."""
+        stuck = 0
+        now = None
+        for _ in range(tries):
+            walk = self.live.walk
+            before, now = now, walk.phase()
+            stuck = stuck + 1 if now == before else 0
+            if stuck > 2 and now != "SHAKING":
+                break
+            if now == phase and not rounds:
+                break
+            if now is None:
+                self.say("wait 500")
+                continue
+            lines = walks.sensible(now, walk.watch.lever)
+            if now == "PAYOUT" and rounds:
+                rounds -= 1
+            elif now == "PAYOUT":
+                lines = ("uncover", "press void")
+            elif now == "BETTING" and phase == "FAULT" and not rounds:
+                lines = ("set latch_a=open", "wait 100", "set latch_a=closed")
+            was = walk.table.value("round")
+            self.say(*lines, "wait 100")
+            if now == "COVERED" and walk.phase() == now and walk.table.value("round") == was:
+                self.say("uncover")  # a latch not seen open, say
 
     def say(self, *lines):
         for line in lines:
@@ -102,6 +179,10 @@ class Machine(RuleBasedStateMachine):
     def powered(self):
         return self.live.walk.table.world.powered
 
+    def at_rest(self):
+        world = self.live.walk.table.world
+        return world.powered and world.now - world._started >= _BOOT_MS
+
     @precondition(powered)
     @rule()
     def go_on(self):
@@ -114,6 +195,36 @@ class Machine(RuleBasedStateMachine):
     def play_on(self, times):
         for _ in range(times):
             self.go_on()
+
+    @precondition(powered)
+    @rule(void=st.booleans(), dice=st.booleans())
+    def end_a_round(self, void, dice):
+        """To the end of the payout, with or without dice, by key or void."""
+        self.play_to("PAYOUT", 0)
+        if dice:
+            self.say("host result dice=1,4,6", "wait 100")
+        if void:
+            self.say("uncover", "press void")
+        else:
+            self.go_on()
+
+    @precondition(at_rest)
+    @rule(
+        commands=st.lists(st.sampled_from(sorted(WHERE)), min_size=1, max_size=3),
+        again=st.sampled_from((True, True, False)),
+    )
+    def by_the_host(self, commands, again):
+        """Signed commands where they mean something; then, perhaps, each frame once more."""
+        for command in commands:
+            self.play_to(WHERE[command], 0)
+            self.say("host " + command, "wait 200")
+            if again:
+                self.repeat(command.split()[0])
+
+    def repeat(self, cmd):
+        said = self.live.walk.signed.get(cmd)
+        if said and self.powered():
+            self.say("raw " + "".join(f"\\x{byte:02x}" for byte in said.encode() + b"\r\n"), "wait 10")
 
     @precondition(lambda self: self.live.walk.phase() == "PAYOUT")
     @rule(lines=st.sampled_from((("uncover", "press void"), ("cover", "wait 300"), ("set cover=on",))))
@@ -145,14 +256,28 @@ class Machine(RuleBasedStateMachine):
             *(f"set {key}=pressed" for key in keys), f"wait {ms}", *(f"set {key}=released" for key in keys)
         )
 
+    @precondition(powered)
     @rule(command=st.sampled_from(walks.COMMANDS))
     def ask(self, command):
         self.say("host " + command)
 
+    @precondition(powered)
     @rule(data=st.binary(min_size=1, max_size=300))
     def babble(self, data):
         self.say("raw " + "".join(f"\\x{byte:02x}" for byte in data))
 
+    @precondition(lambda self: self.powered() and self.live.walk.signed)
+    @rule(at=st.integers(0, 7), there=st.booleans())
+    def repeat_a_command(self, at, there):
+        """A signed command that the host has given, perhaps long ago, and where it would mean something."""
+        given = sorted(self.live.walk.signed)
+        cmd = given[at % len(given)]
+        for command in WHERE:
+            if there and command.split()[0] == cmd:
+                self.play_to(WHERE[command], 0)
+        self.repeat(cmd)
+
+    @precondition(powered)
     @rule(
         which=st.lists(st.integers(0, 29), min_size=1, max_size=3),
         cut=st.floats(0, 1),
@@ -171,39 +296,38 @@ class Machine(RuleBasedStateMachine):
             if part:
                 self.say("raw " + "".join(f"\\x{byte:02x}" for byte in part), "wait 10")
 
-    @precondition(powered)
-    @rule(n=st.integers(1, 8))
-    def cut(self, n):
-        self.say(f"power cut at write {n}")
-
-    @precondition(powered)
-    @rule()
-    def off(self):
-        self.say("power off")
+    @precondition(at_rest)
+    @rule(n=st.integers(0, 9), ms=st.sampled_from(walks.WAITS), rest=st.sampled_from((0, 50, 1500, 1500)))
+    def supply(self, n, ms, rest):
+        """The power goes at a write to come, or now, and comes back; or a restart without that."""
+        if 1 <= n <= 7:
+            self.say(f"power cut at write {n}")
+        elif n == 8:
+            self.say("restart", f"wait {rest}")
+        else:
+            self.say("power off", f"wait {ms}", "power on", f"wait {rest}")
 
     @precondition(lambda self: not self.powered())
-    @rule(ms=st.sampled_from(walks.WAITS))
-    def on(self, ms):
+    @rule(ms=st.sampled_from(walks.WAITS), rest=st.sampled_from((0, 50, 1500, 1500)))
+    def on(self, ms, rest):
         self.say(f"wait {ms}")
         if not self.powered():
-            self.say("power on")
+            self.say("power on", f"wait {rest}")
 
-    @precondition(powered)
-    @rule()
-    def restart(self):
-        self.say("restart")
-
-    @rule(bounce=st.integers(0, 25), noise=st.integers(0, 4))
-    def bad_contacts(self, bounce, noise):
-        self.say(f"#: bounce_ms={bounce} noise_ms={noise}")
-
-    @rule(every=st.sampled_from(("stall_every=0", "stall_every=9", "stall_every=1", "stall=off")))
-    def slow_flash(self, every):
-        self.say("#: " + every)
-
-    @rule(ppm=st.sampled_from((0, 1000, 10000, 50000)))
-    def bad_line(self, ppm):
-        self.say(f"#: damage_ppm={ppm}")
+    @rule(
+        what=st.one_of(
+            st.builds("#: bounce_ms={} noise_ms={}".format, st.integers(0, 25), st.integers(0, 4)),
+            st.sampled_from(("stall_every=0", "stall_every=9", "stall_every=1", "stall=off")).map(
+                "#: {}".format
+            ),
+            st.sampled_from((0, 1000, 10000, 50000)).map("#: damage_ppm={}".format),
+            st.sampled_from(("ok", "dead", "runaway", "welded", "ok")).map("#: motor={}".format),
+            st.sampled_from(("killed", "absent", "back", "back")).map("#: host={}".format),
+        )
+    )
+    def trouble(self, what):
+        """Contacts, flash, line, motor and host as nobody wants them, or well again."""
+        self.say(what)
 
     @rule(
         kind=st.sampled_from(("cut", "stick")),
@@ -213,16 +337,9 @@ class Machine(RuleBasedStateMachine):
     def bad_wire(self, kind, contact, ms):
         self.say(f"#: {kind}={contact}", f"wait {ms}", "#: mend=all")
 
-    @rule(motor=st.sampled_from(("ok", "dead", "runaway", "welded")))
-    def motor(self, motor):
-        self.say("#: motor=" + motor)
-
-    @rule(host=st.sampled_from(("killed", "absent", "back")))
-    def host(self, host):
-        self.say("#: host=" + host)
-
     def teardown(self):
         if hasattr(self, "live") and not self.over:
+            self.seen.add(self.live.walk)  # before it calms down, which always plays a round
             self.say(None)
 
 
@@ -243,6 +360,12 @@ def main(program, examples, steps, record, chosen="always the same"):
     except Exception:
         traceback.print_exc()
         print(f"see build/failures/{record}.scn")
+        return 1
+    seen = Machine.seen
+    print(f"shaken in {seen.shaken} of {seen.examples}; said again: {', '.join(sorted(seen.repeated))}")
+    missing = seen.missing()
+    if missing:
+        print("too little happens: no " + ", no ".join(missing))
         return 1
     print(f"examples {examples}")
     return 0

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import interpreter
+import whole
 from rig import ORIGINS, Rig
 from shaker import names
 from shaker.core import safe_part
@@ -319,7 +320,9 @@ def locked():
 
 @pytest.mark.parametrize("build", ["electronic", "lever"])
 @pytest.mark.parametrize(
-    "what", ["round", "keys", "faults", "alarm", "service", "restart", "late", "stuck", "host", "long"]
+    "what",
+    ["round", "keys", "faults", "alarm", "service", "restart", "late", "stuck", "host", "long"]
+    + ["unlocked", "budget", "full"],
 )
 def test_a_scan_allocates_nothing(locked, build, what):
     assert f"{build} {what}: 0" in locked
@@ -333,3 +336,26 @@ def test_no_frame_comes_from_the_heap(locked, build, what):
 
 def test_the_heap_was_really_locked(locked):
     assert "allocating under the lock: MemoryError" in locked
+
+
+ALLOCATING = {
+    "budget": ("bolts", "                self._waiting = True\n                return True", "self._waiting"),
+    "unlocked": ("bolts", "            self._owed_drive = owed & _DOME_LOCK\n", "self._owed_drive"),
+    "late": ("agitator", "        at = self._edge if late <= _LATE_MS else now\n", "at"),
+    "budget ": ("round", "            return _WHY_NOT_COVERED\n        # COVERED", "return"),
+    "full": ("round", "            why = _WHY_JOURNAL_FULL\n", "why"),
+    "full ": ("events", "            self.dropped += 1\n", "self.dropped"),
+    "keys": ("round", "        if not self._lever:\n            self._refuse(_WHAT_LEVER", "if not"),
+    "faults": ("agitator", "                return _F_AGITATOR_RUNAWAY\n", "return"),
+}
+
+
+@pytest.mark.parametrize("what", ALLOCATING)
+def test_an_allocation_is_found(what, tmp_path):
+    module, old, word = ALLOCATING[what]
+    lists = {"late": "[0] if late > _LATE_MS else 0", "keys": "[0] if phase == 7 else 0"}
+    new = old.replace(word, lists.get(what, "[0]") + "\n" + old[: len(old) - len(old.lstrip())] + word, 1)
+    program = whole.mutant(tmp_path, f"shaker/{module}.py", old, new)
+    path = (program, interpreter.HERE / "fakes", interpreter.HERE)
+    said = interpreter.run(LOCKED.read_text(), what.strip(), path).splitlines()
+    assert f"electronic {what.strip()}: 1" in said

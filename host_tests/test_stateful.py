@@ -5,8 +5,10 @@ import subprocess
 
 import pytest
 
+import host
 import play
 import scenario
+import walks
 import whole
 
 FAILURES = play.ROOT / "build" / "failures"
@@ -54,6 +56,23 @@ def test_many_walks(tmp_path):
 
 def test_everything_holds_whatever_happens():
     assert whole.run("CPython", "stateful", 20, 40, "stateful")[-1] == "examples 20"
+
+
+def test_a_run_in_which_too_little_happens_fails():
+    with pytest.raises(whole.Wrong, match="too little happens: no "):
+        whole.run("CPython", "stateful", 1, 1, "few")
+
+
+def test_only_a_whole_frame_signed_in_a_session_may_end_a_payout():
+    line = host.encode(7, "paid", {}, walks.KEY, "0a1b")
+    assert walks.signed(b"x" + line, [b"ff", b"0a1b"]) == ["paid"]
+    assert walks.signed(line + host.encode(8, "void", {}, walks.KEY, "ff"), [b"ff", b"0a1b"]) == [
+        "paid",
+        "void",
+    ]
+    for bad in (line[:-2], line[1:], line.replace(b"paid", b"void"), host.encode(7, "paid", {}), b"\r\n" * 3):
+        assert walks.signed(bad, [b"0a1b"]) == []
+    assert walks.signed(line, [b"ff"]) == []
 
 
 @pytest.mark.long

@@ -10,15 +10,21 @@ the trace of each to TRACES/<index>.trace and prints "ok <index>" or "bad <index
 run_scenarios.py does; `first`: stops at the first that is bad.
 """
 
+import binascii
 import gc
+import json
 import sys
 
 import scenario
+from host import hmac_sha256
 from invariants import Broken, Watch
 from lcg import Lcg
-from table import Failed, Player
+from table import KEY, Failed, Player
 
 ACTIONS = 60  # of a walk by seed
+KEPT = 30  # frames of the host's, to be said again
+LINE_MAX = 120  # bytes of a frame to the device, line end included
+SIGNED = ("ack", "result", "void", "paid", "clear", "abandon", "time", "reboot")
 FINISH = 60  # lines the end of a walk may take
 WAITS = (1, 5, 10, 25, 50, 100, 200, 350, 700, 1500, 3000)
 HOLDS = (1, 5, 15, 25, 60, 100, 400, 790, 850, 1000, 11000)
@@ -60,6 +66,20 @@ def sensible(phase, lever=False):
     }[phase]
 
 
+def signed(data, nonces):
+    """Return the commands of the whole frames in `data` that are signed with one of `nonces` (bytes)."""
+    found = []
+    for line in data.replace(b"\n", b"\r").split(b"\r")[:-1]:
+        line = line[max(line.rfind(b"$"), 0) :]
+        body, _, mac = line[1:-9].partition(b"~")
+        if b"*%08X" % binascii.crc32(line[1:-9]) == line[-9:] and mac:
+            for nonce in nonces:
+                if binascii.hexlify(hmac_sha256(KEY, nonce + body))[:16] == mac:
+                    found.append(json.loads(body)["cmd"])
+                    break
+    return found
+
+
 def options_text(options):
     """Return the option lines of a scenario."""
     return ["option %s=%s" % (name, options[name]) for name in sorted(options)]
@@ -75,6 +95,10 @@ class Walk(Player):
         plan.options = options or {}
         Player.__init__(self, plan, program)
         self.said = []  # what the host has sent, to be said again
+        self.signed = {}  # the last of each signed command
+        self.repeated = set()  # signed commands that came again whole
+        self._nonces = []
+        self._raw = b""  # the end of what was said again
         self.watch = Watch(self.table, self.broken, plan.options)
         self._line = self.table.host.on_line
         self.table.host.on_line = self._overhear
@@ -83,8 +107,13 @@ class Walk(Player):
         self._line(text, way)
         if way == ">":
             self.said.append(text)
-            if len(self.said) > 30:
+            if len(self.said) > KEPT:
                 self.said.pop(0)
+            cmd = json.loads(text[1 : text.rfind("}") + 1])["cmd"]
+            if cmd in SIGNED:
+                self.signed[cmd] = text
+        elif '"nonce":"' in text:
+            self._nonces.append(text[text.find('"nonce":"') + 9 :].split('"')[0].encode())
 
     def broken(self, text):
         """Stop: an invariant does not hold."""
@@ -113,8 +142,17 @@ class Walk(Player):
             step.line = len(self.lines)
             self._step = step
             if step.verb == "raw":
-                self.watch.may_end = True  # it may be a confirmation that was on its way before
+                self._say_again(step.word)
             yield from getattr(self, "_do_" + step.verb.replace(" ", "_"))(step)
+
+    def _say_again(self, data):
+        """Note what `data`, after what came before it, says with a signature: it may end a payout."""
+        whole = self._raw + data
+        again = signed(whole, self._nonces)
+        self._raw = whole[max(whole.rfind(b"\n"), whole.rfind(b"\r")) + 1 :][-LINE_MAX:]
+        self.repeated.update(again)
+        if "paid" in again or "void" in again:
+            self.watch.may_end = True
 
     def _change(self, name, value):
         world = self.table.world
