@@ -340,7 +340,7 @@ def test_the_heap_was_really_locked(locked):
 
 ALLOCATING = {
     "budget": ("bolts", "                self._waiting = True\n                return True", "self._waiting"),
-    "unlocked": ("bolts", "            self._owed_drive = owed & _DOME_LOCK\n", "self._owed_drive"),
+    "unlocked": ("bolts", "        self._owed_drive = waits\n", "self._owed_drive"),
     "late": ("agitator", "        at = self._edge if late <= _LATE_MS else now\n", "at"),
     "budget ": ("round", "            return _WHY_NOT_COVERED\n        # COVERED", "return"),
     "full": ("round", "            why = _WHY_JOURNAL_FULL\n", "why"),

@@ -1,8 +1,9 @@
 """The board: every pin, register and peripheral of the ESP32, and nothing about the game.
 
-The only module besides boot.py that imports machine, esp32 and neopixel. Turns contacts into a contact word
-(names.CONTACTS, a set bit = made) and a word of outputs (names.OUTPUTS) into levels and pulses. Polarity is
-fixed by the pin table's rules: a contact is made when its pin is low, an output is on when its pin is high.
+The only module besides boot.py that imports machine, esp32 and neopixel (image.py reads the program's flash).
+Turns contacts into a contact word (names.CONTACTS, a set bit = made) and a word of outputs (names.OUTPUTS)
+into levels and pulses. Polarity is fixed by the pin table's rules: a contact is made when its pin is low, an
+output is on when its pin is high.
 Must never decide anything, take an interrupt or a timer, or allocate in read(), write() and feed().
 
 Two paths lead to the pins: read_pins()/write_pins() through machine.Pin, easy to follow, and read()/write()
