@@ -367,6 +367,7 @@ class Watch:
         end = now + self.bolt_ms
         driven = self.bolt_ms
         for began, ended, _, _ in drives[:-1]:
+            ended = min(ended, began + self.bolt_ms)  # the last servo pulse may end 2 ms later
             driven += max(0, ended - max(began, end - MINUTE_MS))
         # The lock makes way for the bar at once (I6), by one drive.
         most = MINUTE_MS // 5 + stalled - drives[0][2] + (self.bolt_ms if name == "cover_lock" else 0)
