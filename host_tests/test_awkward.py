@@ -91,7 +91,7 @@ MUTANTS = {
     "bolts_are_driven_a_fifth_of_a_minute_at_most": (
         "shaker/bolts.py",
         "_BUDGET_MS = const(12000)",
-        "_BUDGET_MS = const(14000)",
+        "_BUDGET_MS = const(16000)",
     ),
     "a_restart_that_was_asked_for_waits_for_the_end_of_a_round": (
         "shaker/app.py",
