@@ -16,7 +16,7 @@ from shaker import names
 
 CASES = {}
 # Of a shake with the default times: ms after its start, in the lock's travel, a pulse, a gap, the settling.
-STAGES = ((1, 200), (2, 650), (3, 950), (4, 2200))
+STAGES_MS = (200, 650, 950, 2200)
 
 
 def case(script):
@@ -253,7 +253,7 @@ def keys(game):
                 yield from game.turn_service()
             else:
                 yield from game.press(key, 60)
-    for _, ms in STAGES:
+    for ms in STAGES_MS:
         for key in ("start", "lever", "bell", "void", "paid"):
             yield from shaking(game, ms)
             yield from game.press(key, 60)
@@ -263,7 +263,7 @@ def keys(game):
 @case
 def strikes(game):
     """Contacts that open, fail and bounce at every stage of a shake, and the fault's clear."""
-    for _, ms in STAGES:
+    for ms in STAGES_MS:
         for name, bad, good in (
             ("latch_a", "open", "closed"),
             ("latch_b", "invalid", "closed"),

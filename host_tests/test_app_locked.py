@@ -29,8 +29,7 @@ PLANTED = {
 @pytest.mark.parametrize("what", PLANTED)
 def test_an_allocation_is_found(what, tmp_path):
     module, old, case = PLANTED[what]
-    new = old[: len(old) - len(old.lstrip())] + "[0]\n" + old
-    program = whole.mutant(tmp_path, f"shaker/{module}.py", old, new)
+    program = whole.allocating(tmp_path, module, old)
     with pytest.raises(whole.Wrong, match="a step allocated"):
         whole.run("MicroPython", "app_locked", case, program=program)
 

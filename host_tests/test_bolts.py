@@ -226,13 +226,19 @@ def test_after_a_restart_every_bolt_is_driven_once_to_where_it_is_wanted(clock):
     assert not any(seen[120:])
 
 
-def test_a_dome_that_is_off_is_not_locked_empty_by_a_restart():
+def restarted_with_the_dome_off():
+    """Return bolts 2 s after a restart with the dome off: its drive waits."""
     bolts = Bolts(600)
     bolts.assume(DOME)
     bolts.drive_once(LOCK | BAR | DOME)
     for now in range(0, 2000, 5):
         bolts.step(now, DOME, False)
         assert not bolts.driving & DOME
+    return bolts
+
+
+def test_a_dome_that_is_off_is_not_locked_empty_by_a_restart():
+    bolts = restarted_with_the_dome_off()
     bolts.step(2000, DOME, True)
     assert bolts.driving & DOME
     for now in range(2005, 5000, 5):
@@ -241,11 +247,7 @@ def test_a_dome_that_is_off_is_not_locked_empty_by_a_restart():
 
 
 def test_a_drive_that_is_owed_is_not_forgotten_for_another():
-    bolts = Bolts(600)
-    bolts.assume(DOME)
-    bolts.drive_once(LOCK | BAR | DOME)
-    for now in range(0, 2000, 5):
-        bolts.step(now, DOME, False)
+    bolts = restarted_with_the_dome_off()
     bolts.drive_once(BAR)
     bolts.step(2000, DOME | BAR, False)
     assert bolts.driving == BAR

@@ -338,24 +338,30 @@ def test_the_heap_was_really_locked(locked):
     assert "allocating under the lock: MemoryError" in locked
 
 
+# By case of heap_locked.py: a place that would allocate, by the text before which it does, and what does.
 ALLOCATING = {
-    "budget": ("bolts", "                self._waiting = True\n                return True", "self._waiting"),
-    "unlocked": ("bolts", "        self._owed_drive = waits\n", "self._owed_drive"),
-    "late": ("agitator", "        at = self._edge if late <= _LATE_MS else now\n", "at"),
-    "budget ": ("round", "            return _WHY_NOT_COVERED\n        # COVERED", "return"),
-    "full": ("round", "            why = _WHY_JOURNAL_FULL\n", "why"),
-    "full ": ("events", "            self.dropped += 1\n", "self.dropped"),
-    "keys": ("round", "        if not self._lever:\n            self._refuse(_WHAT_LEVER", "if not"),
-    "faults": ("agitator", "                return _F_AGITATOR_RUNAWAY\n", "return"),
+    "budget": ("bolts", "                self._waiting = True\n                return True"),
+    "unlocked": ("bolts", "        self._owed_drive = waits\n"),
+    "late": (
+        "agitator",
+        "        at = self._edge if late <= _LATE_MS else now\n",
+        "[0] if late > _LATE_MS else 0",
+    ),
+    "budget ": ("round", "            return _WHY_NOT_COVERED\n        # COVERED"),
+    "full": ("round", "            why = _WHY_JOURNAL_FULL\n"),
+    "full ": ("events", "            self.dropped += 1\n"),
+    "keys": (
+        "round",
+        "        if not self._lever:\n            self._refuse(_WHAT_LEVER",
+        "[0] if phase == 7 else 0",
+    ),
+    "faults": ("agitator", "                return _F_AGITATOR_RUNAWAY\n"),
 }
 
 
 @pytest.mark.parametrize("what", ALLOCATING)
 def test_an_allocation_is_found(what, tmp_path):
-    module, old, word = ALLOCATING[what]
-    lists = {"late": "[0] if late > _LATE_MS else 0", "keys": "[0] if phase == 7 else 0"}
-    new = old.replace(word, lists.get(what, "[0]") + "\n" + old[: len(old) - len(old.lstrip())] + word, 1)
-    program = whole.mutant(tmp_path, f"shaker/{module}.py", old, new)
+    program = whole.allocating(tmp_path, *ALLOCATING[what])
     path = (program, interpreter.HERE / "fakes", interpreter.HERE)
     said = interpreter.run(LOCKED.read_text(), what.strip(), path).splitlines()
     assert f"electronic {what.strip()}: 1" in said

@@ -73,3 +73,9 @@ def mutant(folder, path, old, new):
         raise Wrong(f"{path} has {text.count(old)} times: {old}")
     restage(folder, path, text.replace(old, new))
     return folder
+
+
+def allocating(folder, module, old, what="[0]"):
+    """Stage the firmware with `what`, which allocates, before text `old` of a module; return the folder."""
+    indent = old[: len(old) - len(old.lstrip())]
+    return mutant(folder, f"shaker/{module}.py", old, indent + what + "\n" + old)

@@ -12,7 +12,6 @@ import ast
 import contextlib
 import io
 import os
-import re
 import struct
 import time
 from collections.abc import Callable
@@ -23,13 +22,13 @@ import serial
 from mpremote.transport import TransportError
 from mpremote.transport_serial import SerialTransport
 
+from shakerctl import protocol
 from shakerctl.trouble import Trouble, port_trouble, unplugged
 from shakerctl.voice import Voice
 
 PROMPT = b">>> "
 BENCH = b"bench:"
 RUNNING = b"shaker: running from "
-FRAME = re.compile(rb"\$[ -~]+\*[0-9A-F]{8}\r\n")
 OLDEST = (1, 26)
 BAUD = 115200
 RAW = b"raw REPL; CTRL-B to exit\r\n"
@@ -172,7 +171,7 @@ class Usb:
         said = self.after_restart(STOP_S, lambda said: BENCH in said or PROMPT in said or RUNNING in said)
         if RUNNING not in said and self.free():
             return
-        if FRAME.search(said):
+        if any(protocol.LineReader().feed(said)):
             raise Trouble(f"{self.port} is the shaker's UART 2: give the port of its own USB connector.")
         if said:
             raise Trouble(
